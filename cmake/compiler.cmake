@@ -1,0 +1,43 @@
+# What every C++ target of the course is compiled with, in one INTERFACE target: course-options.
+
+if(NOT COURSE_TREE MATCHES "^(chapters|solutions)$")
+  message(FATAL_ERROR "COURSE_TREE is '${COURSE_TREE}'; it takes chapters or solutions.")
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12
+    OR CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
+  message(FATAL_ERROR "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} is too old: the "
+    "course needs GCC 12 or Clang 16. Pick another with CXX=g++-12 (or clang++-16) cmake ...")
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# One folder for all programs, so that the tool and the tests find them by name alone.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+
+add_library(course-options INTERFACE)
+target_compile_options(course-options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  $<$<BOOL:${COURSE_WERROR}>:-Werror>
+  # GCC makes a coroutine's symmetric transfer a tail call below -O2 only with this flag.
+  -foptimize-sibling-calls)
+
+if(COURSE_SANITIZE STREQUAL "address")
+  set(sanitizers address,undefined)
+elseif(COURSE_SANITIZE STREQUAL "thread")
+  set(sanitizers thread)
+elseif(COURSE_SANITIZE STREQUAL "fuzzer")
+  set(sanitizers address,undefined)  # -fsanitize=fuzzer itself goes to the fuzz targets alone
+elseif(NOT COURSE_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "COURSE_SANITIZE is '${COURSE_SANITIZE}'; it takes address, thread or fuzzer.")
+endif()
+if(sanitizers)
+  target_compile_options(course-options INTERFACE
+    -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(course-options INTERFACE -fsanitize=${sanitizers})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Under its sanitizers GCC keeps no tail call at all, unless the stack is left unchecked.
+    target_compile_options(course-options INTERFACE --param=asan-stack=0)
+  endif()
+endif()

@@ -1,0 +1,38 @@
+# The libraries of the course: the distribution's where it is new enough, else .deps/.
+# `./course start` installs what is missing here; plain CMake only looks, and says what to do.
+
+set(COURSE_DEPS_DIR "${CMAKE_SOURCE_DIR}/.deps")
+find_package(Threads REQUIRED)
+
+# Catch2 3.3 brought SKIP. Debian 12 ships 2.13, hence .deps/catch2, which ./course builds once.
+find_package(Catch2 3.3 QUIET PATHS "${COURSE_DEPS_DIR}/catch2")
+if(NOT Catch2_FOUND)
+  message(STATUS "No Catch2 >= 3.3 here (./course start would build one in .deps/); fetching it")
+  include(FetchContent)
+  FetchContent_Declare(Catch2
+    URL https://github.com/catchorg/Catch2/archive/refs/tags/v3.7.1.tar.gz
+    URL_HASH SHA256=c991b247a1a0d7bb9c39aa35faf0fe9e19764213f28ffba3109388e62ee0269c
+    DOWNLOAD_EXTRACT_TIMESTAMP OFF)
+  FetchContent_MakeAvailable(Catch2)
+  list(APPEND CMAKE_MODULE_PATH "${catch2_SOURCE_DIR}/extras")
+endif()
+include(Catch)
+
+find_package(fmt QUIET)
+find_package(CLI11 QUIET)
+foreach(package IN ITEMS fmt CLI11)
+  if(NOT ${package}_FOUND)
+    message(FATAL_ERROR "${package} is missing. Run `./course start`, or install it yourself "
+      "(Debian and Ubuntu: apt install libfmt-dev libcli11-dev).")
+  endif()
+endforeach()
+
+# liburing 2.3: needed by the doctor and, from chapter 05 on, by the chapters.
+find_package(PkgConfig QUIET)
+if(PKG_CONFIG_FOUND)
+  pkg_check_modules(liburing QUIET IMPORTED_TARGET liburing>=2.3)
+endif()
+if(NOT TARGET PkgConfig::liburing)
+  message(FATAL_ERROR "liburing 2.3 or newer is missing. Run `./course start`, or install it "
+    "yourself (Debian and Ubuntu: apt install liburing-dev pkg-config).")
+endif()

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// errno, turned into what a reader can act on.
+// Owns     nothing.
+// Lifetime none.
+// Threads  any.
+// Errors   throw_errno and check throw std::system_error; what() starts with what was tried.
+// Rule     -1 and errno exist only beside the call that failed; call these before anything else.
+// See      errno(3)
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace common {
+
+// "ECONNRESET (Connection reset by peer)". Takes errno or its negative, so a CQE's res fits too.
+[[nodiscard]] std::string describe_errno(int error);
+
+// Throws std::system_error for errno; its what() is "TRIED: ECONNRESET (Connection reset by peer)".
+[[noreturn]] void throw_errno(std::string_view tried);
+
+// Passes on what a system call returned, or throws if that was -1.
+template <typename Result>
+Result check(Result result, std::string_view tried) {
+  if (result == -1) throw_errno(tried);
+  return result;
+}
+
+// What accept(2) can fail with, by what the caller should do about it.
+enum class accept_failure {
+  try_again,           // this connection is gone or we were interrupted: accept the next one now
+  nothing_waiting,     // EAGAIN: wait until the listener is readable
+  out_of_descriptors,  // or of memory: accept nothing until something was freed
+  listener_broken,     // the listening socket itself is at fault: stop serving
+};
+[[nodiscard]] accept_failure classify_accept_errno(int error) noexcept;
+
+}  // namespace common

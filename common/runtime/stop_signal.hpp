@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// SIGINT and SIGTERM as a readable descriptor, so that a server stops between two requests.
+// Owns     an eventfd and the process's handlers for the two signals; one object a process.
+// Lifetime make it before the first client is served; the handlers stay until it is destroyed.
+// Threads  fd(), wait() and request(): any.
+// Errors   the constructor throws std::system_error.
+// Rule     the second signal ends the process at once: the first one restores the default action.
+// See      eventfd(2), signal-safety(7)
+#pragma once
+
+#include "unique_fd.hpp"
+
+namespace common {
+
+class stop_signal {
+ public:
+  stop_signal();
+  stop_signal(stop_signal&&) = delete;  // the handlers know the descriptor
+  ~stop_signal();
+
+  // Readable from the first stop on, for ever. Poll it, or submit a poll for it; do not read it.
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+
+  // Blocks until a stop was asked for.
+  void wait() const;
+
+  // Asks for a stop from inside the process.
+  void request() const noexcept;
+
+ private:
+  unique_fd fd_;
+};
+
+}  // namespace common

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// COURSE_TODO("06.2"): the body of a task that nobody has written yet.
+// Owns     nothing.
+// Lifetime none.
+// Threads  any.
+// Errors   prints the task, its title, file:line and page on stderr, flushed, then throws
+//          not_implemented. In a noexcept function that throw ends the process, after the message.
+// Rule     only starters hold it; ./course sync puts it there.
+#pragma once
+
+#include <source_location>
+#include <stdexcept>
+
+namespace common {
+
+class not_implemented : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+[[noreturn]] void todo(const char* task,
+                       std::source_location where = std::source_location::current());
+
+}  // namespace common
+
+// A macro so that it stands out among the code around it, and so that `grep COURSE_TODO` counts.
+#define COURSE_TODO(task) ::common::todo(task)

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// A listening TCP socket, made by hand.
+// Owns     the returned descriptor is the caller's.
+// Lifetime none.
+// Threads  any.
+// Errors   std::system_error that names the call; no descriptor is left behind.
+// See      socket(2), setsockopt(2), bind(2), listen(2), ip(7)
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "errors.hpp"
+#include "todo.hpp"
+#include "unique_fd.hpp"
+
+namespace blocking {
+
+inline ::sockaddr_in ipv4_address(const std::string& host, std::uint16_t port) {
+  ::sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  if (::inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) {
+    throw std::invalid_argument{"--host " + host + ": not an IPv4 address, such as 127.0.0.1"};
+  }
+  return address;
+}
+
+// Returns a TCP socket that is bound to host:port and listens. Check every call. Set SO_REUSEADDR
+// before bind, or a restart finds the port held by its own old connections. Ask for SOCK_CLOEXEC.
+// Whatever fails, leave no descriptor open.
+inline common::unique_fd open_listener(const std::string& host, std::uint16_t port) {
+  const ::sockaddr_in address = ipv4_address(host, port);
+  // --8<-- [start:task-01-1]
+  common::unique_fd listener{
+      common::check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
+  const int on = 1;
+  common::check(::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on),
+                "setsockopt SO_REUSEADDR");
+  const auto* const generic = reinterpret_cast<const ::sockaddr*>(&address);
+  common::check(::bind(listener.get(), generic, sizeof address),
+                "bind " + host + ":" + std::to_string(port));
+  common::check(::listen(listener.get(), SOMAXCONN), "listen");
+  return listener;
+  // --8<-- [end:task-01-1]
+}
+
+}  // namespace blocking
