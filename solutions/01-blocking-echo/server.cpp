@@ -3,12 +3,12 @@
 //
 //   ./course run 01 -- --port 9000                    a thread each
 //   ./course run 01 -- --port 9000 --one-at-a-time    the naive loop: client two waits
-#include "server_main.hpp"
-
 #include <thread>
+#include <utility>
 
 #include "announce.hpp"
 #include "listener.hpp"
+#include "program_main.hpp"
 #include "sequential_server.hpp"
 #include "thread_server.hpp"
 
@@ -34,14 +34,14 @@ void serve_until(const common::stop_signal& stop, common::unique_fd listener) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  common::flag_set flags{"Chapter 01: a blocking echo server, with a thread for each connection."};
   bool one_at_a_time = false;
-  const common::server_about about{
-      .summary = "Chapter 01: a blocking echo server with a thread for each connection.",
-      .switches = {
-          {"--one-at-a-time", "Serve one client to its end, then the next", &one_at_a_time}}};
+  flags.add("--one-at-a-time", one_at_a_time, "Serve one client to its end, then the next");
+
   return common::server_main(
-      argc, argv, about, [&](const common::server_flags& flags, const common::stop_signal& stop) {
-        common::unique_fd listener = blocking::open_listener(flags.host, flags.port);
+      argc, argv, flags, {.threads_max = 1},
+      [&](const common::server_flags& server, const common::stop_signal& stop) {
+        common::unique_fd listener = blocking::open_listener(server.host, server.port);
         if (one_at_a_time) {
           serve_until<blocking::sequential_server>(stop, std::move(listener));
         } else {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The command-line flags of a program.
+// Owns     the flag table; the values belong to the caller.
+// Lifetime every variable given to add() must live until parse() has returned.
+// Threads  main(), before any other thread.
+// Errors   parse() prints a sentence for a bad flag and gives exit code 2; nothing throws.
+// Rule     CLI11 stays behind this header: including it costs every program a second of compiling.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace common {
+
+class flag_set {
+ public:
+  explicit flag_set(const std::string& summary);
+  flag_set(flag_set&&) = delete;
+  ~flag_set();
+
+  // `name` has its dashes. The variable's value before parse() is the default, and --help shows it.
+  void add(const std::string& name, std::string& value, const std::string& help);
+  void add(const std::string& name, std::uint16_t& value, const std::string& help);
+  void add(const std::string& name, std::int64_t& value, std::int64_t min, std::int64_t max,
+           const std::string& help);
+  void add(const std::string& name, bool& value, const std::string& help);
+
+  // Nothing: go on. A number: exit with it, everything has been said (0 for --help, 2 for misuse).
+  [[nodiscard]] std::optional<int> parse(int argc, char** argv);
+
+ private:
+  struct implementation;
+  std::unique_ptr<implementation> implementation_;
+};
+
+}  // namespace common

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The main() that the programs of the course share: flags, signals, exit codes.
+// Owns     nothing.
+// Lifetime the stop_signal lives until `serve` has returned.
+// Threads  call it from main(), before any other thread exists.
+// Errors   0 when the work returned; 2 and a sentence for a bad flag; 1 and a sentence for anything
+//          the work throws, such as a port in use.
+// Rule     SIGPIPE is ignored: write(2) and splice(2) to a closed peer would end the process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "flags.hpp"
+#include "stop_signal.hpp"
+
+namespace common {
+
+[[nodiscard]] int program_main(int argc, char** argv, flag_set& flags,
+                               const std::function<void()>& work);
+
+struct server_flags {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 0;
+  std::int64_t threads = 1;
+};
+
+struct server_limits {
+  std::int64_t threads_max = 1;
+};
+
+// program_main with the flags that every server takes. `flags` may hold more of the program's own.
+[[nodiscard]] int server_main(
+    int argc, char** argv, flag_set& flags, const server_limits& limits,
+    const std::function<void(const server_flags&, const stop_signal&)>& serve);
+
+}  // namespace common
