@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Payloads that tell whose they are, and a comparison that says where two differ.
+// Owns     nothing.
+// Lifetime none.
+// Threads  any.
+// Errors   none.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace course_test {
+
+// "c00017@00004096|c00017@00004112|…": 16 bytes a record, which name the client and the position.
+// So a foreign, lost, doubled or reordered byte shows, and shows where it came from.
+[[nodiscard]] std::string pattern(unsigned client, std::size_t bytes, std::size_t offset = 0);
+
+inline constexpr std::string_view identical = "identical";
+
+// CHECK(compare_bytes(reply, expected) == identical): a failure prints the first difference with
+// its surroundings and both lengths, never the megabytes.
+[[nodiscard]] std::string compare_bytes(std::string_view actual, std::string_view expected);
+
+}  // namespace course_test

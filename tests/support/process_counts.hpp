@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// What a process holds and what it has used, from /proc: for tests that count before and after.
+// Owns     nothing.
+// Lifetime none.
+// Threads  any; each number is a snapshot.
+// Errors   std::runtime_error if the process is gone.
+// See      proc(5), clock_getcpuclockid(3)
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace course_test {
+
+[[nodiscard]] std::size_t open_fd_count(::pid_t pid = ::getpid());
+[[nodiscard]] std::string list_open_fds(::pid_t pid = ::getpid());  // a line each: "7 socket:[123]"
+[[nodiscard]] std::size_t resident_bytes(::pid_t pid = ::getpid());
+[[nodiscard]] std::size_t thread_count(::pid_t pid = ::getpid());
+
+// User and system time of all its threads, those that have ended included; exact, not in ticks.
+[[nodiscard]] std::chrono::microseconds cpu_time(::pid_t pid = ::getpid());
+
+// Voluntary and involuntary, summed over the threads that exist now.
+[[nodiscard]] std::size_t context_switches(::pid_t pid = ::getpid());
+
+}  // namespace course_test

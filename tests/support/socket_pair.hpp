@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Two connected stream sockets inside the test: one end for the code under test, one for the test.
+// Owns     both descriptors.
+// Lifetime as long as the object.
+// Threads  one thread an end.
+// Errors   std::system_error.
+#pragma once
+
+#include "unique_fd.hpp"
+
+namespace course_test {
+
+struct socket_pair {
+  common::unique_fd ours;    // the test's end
+  common::unique_fd theirs;  // goes to the code under test
+};
+
+struct socket_pair_options {
+  int send_buffer_bytes = 0;     // of `theirs`: small makes its sends short; 0: the default
+  int receive_buffer_bytes = 0;  // of `ours`
+};
+
+// Both ends block. TCP over 127.0.0.1, so that half-close, reset and short sends are the real ones.
+[[nodiscard]] socket_pair tcp_pair(const socket_pair_options& options = {});
+// AF_UNIX: cheap, and a blocked send is reproducible to the byte.
+[[nodiscard]] socket_pair unix_pair(const socket_pair_options& options = {});
+
+void set_nonblocking(int fd);
+void reset_on_close(int fd);  // SO_LINGER 0: the next close() sends a RST
+
+}  // namespace course_test
