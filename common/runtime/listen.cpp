@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -29,9 +30,9 @@ address_list numeric_address(const std::string& host, std::uint16_t port) {
   return {found, &::freeaddrinfo};
 }
 
-void set_flag(int fd, int option, std::string_view name) {
+void set_flag(int fd, int level, int option, std::string_view name) {
   const int on = 1;
-  check(::setsockopt(fd, SOL_SOCKET, option, &on, sizeof on), name);
+  check(::setsockopt(fd, level, option, &on, sizeof on), name);
 }
 
 }  // namespace
@@ -42,9 +43,11 @@ unique_fd listen_on(const std::string& host, std::uint16_t port, const listen_op
       SOCK_STREAM | SOCK_CLOEXEC | (options.accepts == blocking::no ? SOCK_NONBLOCK : 0);
   unique_fd listener{check(::socket(address->ai_family, type, 0), "socket")};
   // Without it a restart within a minute finds the port held by old connections in TIME_WAIT.
-  set_flag(listener.get(), SO_REUSEADDR, "setsockopt SO_REUSEADDR");
+  set_flag(listener.get(), SOL_SOCKET, SO_REUSEADDR, "setsockopt SO_REUSEADDR");
+  // Accepted sockets inherit it. Without it the tail of a reply waits for the peer's delayed ACK.
+  set_flag(listener.get(), IPPROTO_TCP, TCP_NODELAY, "setsockopt TCP_NODELAY");
   if (options.shared == reuse_port::yes) {
-    set_flag(listener.get(), SO_REUSEPORT, "setsockopt SO_REUSEPORT");
+    set_flag(listener.get(), SOL_SOCKET, SO_REUSEPORT, "setsockopt SO_REUSEPORT");
   }
   const std::string where = fmt::format("{}:{}", host, port);
   if (::bind(listener.get(), address->ai_addr, address->ai_addrlen) == -1) {

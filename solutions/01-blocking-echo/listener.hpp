@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <cstdint>
@@ -31,17 +32,22 @@ inline ::sockaddr_in ipv4_address(const std::string& host, std::uint16_t port) {
   return address;
 }
 
-// Returns a TCP socket that is bound to host:port and listens. Check every call. Set SO_REUSEADDR
-// before bind, or a restart finds the port held by its own old connections. Ask for SOCK_CLOEXEC.
-// Whatever fails, leave no descriptor open.
+inline void set_option(int socket, int level, int option, const std::string& name) {
+  const int on = 1;
+  common::check(::setsockopt(socket, level, option, &on, sizeof on), "setsockopt " + name);
+}
+
+// Returns a TCP socket that is bound to host:port and listens. Check every call, and whatever
+// fails, leave no descriptor open. Ask for SOCK_CLOEXEC. Before bind, set two options:
+// SO_REUSEADDR, or a restart finds the port held by its own old connections; and TCP_NODELAY, which
+// every accepted socket inherits, or the tail of a large echo waits for the client's delayed ACK.
 inline common::unique_fd open_listener(const std::string& host, std::uint16_t port) {
   const ::sockaddr_in address = ipv4_address(host, port);
   // --8<-- [start:task-01-1]
   common::unique_fd listener{
       common::check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
-  const int on = 1;
-  common::check(::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on),
-                "setsockopt SO_REUSEADDR");
+  set_option(listener.get(), SOL_SOCKET, SO_REUSEADDR, "SO_REUSEADDR");
+  set_option(listener.get(), IPPROTO_TCP, TCP_NODELAY, "TCP_NODELAY");
   const auto* const generic = reinterpret_cast<const ::sockaddr*>(&address);
   common::check(::bind(listener.get(), generic, sizeof address),
                 "bind " + host + ":" + std::to_string(port));
