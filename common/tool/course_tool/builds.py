@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: MIT
+"""Configures and builds a preset, and puts the compiler's first error on top when that fails."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from course_tool import console, processes
+from course_tool.errors import CourseError
+from course_tool.paths import BUILD, ROOT, relative
+
+CONFIGURE_TIMEOUT_S = 600
+BUILD_TIMEOUT_S = 1800
+LOCK_TIMEOUT_S = 1800
+CONTEXT_LINES = 8
+CLANG_OLDEST = 16
+CLANG_NEWEST = 30
+SANITIZER_PRESETS = frozenset({"asan", "tsan", "fuzz", "student-asan"})
+
+LOG_NAME = "course-build.log"
+STAMP_NAME = "course-configured"
+
+# The compilers' English, in UTF-8, without colors; ninja's counter in the form that we read.
+PLAIN_ENV = {
+    "LC_ALL": "C.UTF-8",
+    "NINJA_STATUS": "[%f/%t] ",
+    "CLICOLOR_FORCE": "0",
+    "TERM": "dumb",
+}
+
+
+class BuildError(CourseError):
+    """Its first line is the compiler's first error: path:line:col: error: message."""
+
+
+def folder(preset: str) -> Path:
+    return BUILD / preset
+
+
+def program(preset: str, name: str) -> Path:
+    """Where `name` (such as 01-server) is built; it may not be there yet."""
+    return folder(preset) / "bin" / name
+
+
+def newest_clang() -> str | None:
+    """The newest clang++-N that the course can use, as a full path."""
+    for version in range(CLANG_NEWEST, CLANG_OLDEST - 1, -1):
+        found = shutil.which(f"clang++-{version}")
+        if found:
+            return found
+    return None
+
+
+def compiler_for(preset: str) -> str | None:
+    """The compiler that a preset asks for by name; None leaves the choice to CMake."""
+    if os.environ.get("CXX"):
+        return None
+    if preset in SANITIZER_PRESETS:
+        return newest_clang()
+    return None
+
+
+def _require_programs() -> None:
+    for name, why in (("cmake", "describes the build"), ("ninja", "runs the build")):
+        if not shutil.which(name):
+            raise BuildError(f"There is no {name} here; it {why}. `./course start` installs it.")
+    chosen = os.environ.get("CXX", "").split()
+    if chosen and not shutil.which(chosen[0]):
+        raise BuildError(
+            f"The environment says CXX={chosen[0]}, and there is no such program. "
+            "Unset CXX, or name a compiler that is installed."
+        )
+    candidates = ("c++", "g++", "clang++")
+    if not chosen and not any(map(shutil.which, candidates)) and not newest_clang():
+        raise BuildError(
+            "There is no C++ compiler here: tried c++, g++, clang++ and clang++-16 upwards. "
+            "`./course start` installs one, or name yours: CXX=/path/to/g++ ./course …"
+        )
+
+
+@contextmanager
+def _locked(where: Path) -> Iterator[None]:
+    """One ./course at a time in a build folder: ninja itself takes no lock."""
+    where.mkdir(parents=True, exist_ok=True)
+    with open(where / "course-lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            console.err.print(f"Waiting for another ./course that builds in {relative(where)}/ …")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _cache_entry(where: Path, name: str) -> str | None:
+    cache = where / "CMakeCache.txt"
+    if not cache.is_file():
+        return None
+    found = re.search(rf"^{name}:\w+=(.*)$", cache.read_text(errors="replace"), re.MULTILINE)
+    return found[1] if found else None
+
+
+def _belongs_elsewhere(where: Path) -> bool:
+    """A moved clone, or a compiler that is gone: nothing in that cache holds any more."""
+    home = _cache_entry(where, "CMAKE_HOME_DIRECTORY")
+    made_in = _cache_entry(where, "CMAKE_CACHEFILE_DIR")
+    compiler = _cache_entry(where, "CMAKE_CXX_COMPILER")
+    if home is not None and Path(home) != ROOT or made_in is not None and Path(made_in) != where:
+        return True
+    return compiler is not None and not shutil.which(compiler)
+
+
+def _stamp(preset: str) -> str:
+    """What a configuration depends on beyond the CMake files, which ninja watches by itself."""
+    made_from = hashlib.sha256((ROOT / "CMakePresets.json").read_bytes())
+    made_from.update(repr((compiler_for(preset), os.environ.get("CXX"))).encode())
+    return made_from.hexdigest()
+
+
+def _configured(preset: str) -> bool:
+    where = folder(preset)
+    stamp = where / STAMP_NAME
+    return (
+        (where / "build.ninja").is_file()
+        and stamp.is_file()
+        and stamp.read_text() == _stamp(preset)
+    )
+
+
+def configure(preset: str) -> None:
+    """Runs CMake where it is needed: the first time, or when the preset or the compiler changed."""
+    _require_programs()
+    with _locked(folder(preset)):
+        _configure(preset)
+
+
+def _configure(preset: str) -> None:
+    where = folder(preset)
+    if _belongs_elsewhere(where):
+        _wipe(where)
+    if _configured(preset):
+        return
+    (where / STAMP_NAME).unlink(missing_ok=True)
+    compiler = compiler_for(preset)
+    if compiler and _cache_entry(where, "CMAKE_CXX_COMPILER") not in (None, compiler):
+        _wipe(where)  # CMake would start over in the middle of its run, and lose the preset
+    args = ["cmake", "--preset", preset]
+    if compiler:
+        args.append(f"-DCMAKE_CXX_COMPILER={compiler}")
+    with console.progress(f"Configuring the {preset} build"):
+        finished = processes.run(args, timeout_s=CONFIGURE_TIMEOUT_S, env=PLAIN_ENV)
+    if finished.returncode != 0:
+        log = _write_log(preset, finished)
+        raise BuildError(f"{_cmake_error(finished.stderr)}\n  The full log: {relative(log)}")
+    (where / STAMP_NAME).write_text(_stamp(preset))
+
+
+def _wipe(where: Path) -> None:
+    """Empties a build folder but for the lock that we hold in it."""
+    for entry in where.iterdir():
+        if entry.name == "course-lock":
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def build(preset: str, targets: list[str]) -> None:
+    """Builds the targets of a preset; configures first where that is needed."""
+    _require_programs()
+    with _locked(folder(preset)):
+        _configure(preset)
+        args = ["cmake", "--build", folder(preset), "--target", *targets]
+        with console.progress(f"Building {', '.join(targets)} ({preset})", total=0) as steps:
+            finished = processes.run(
+                args,
+                timeout_s=BUILD_TIMEOUT_S,
+                env=PLAIN_ENV,
+                on_line=lambda line: _show_ninja_line(line, steps),
+            )
+        if finished.returncode != 0:
+            log = _write_log(preset, finished)
+            raise BuildError(
+                f"{build_failure(finished.stdout + finished.stderr)}\n"
+                f"  The full log: {relative(log)}"
+            )
+
+
+def _show_ninja_line(line: str, steps: console.Steps) -> None:
+    found = re.match(r"\[(\d+)/(\d+)\] (.*)", line)
+    if found:
+        steps.at(int(found[1]), int(found[2]), found[3].rsplit("/", 1)[-1][:40])
+
+
+def _write_log(preset: str, finished: processes.Finished) -> Path:
+    log = folder(preset) / LOG_NAME
+    command = " ".join(finished.args)
+    log.write_text(f"$ {command}\n{finished.stdout}{finished.stderr}", encoding="utf-8")
+    return log
+
+
+def build_failure(output: str) -> str:
+    """The first error in a build's output, with the lines around it that explain it."""
+    lines = [line.rstrip() for line in output.splitlines()]
+    for index, line in enumerate(lines):
+        if re.match(r"\S[^:]*:\d+:(\d+:)? (fatal )?error: ", line):
+            return "\n".join([_from_root(line), *_context(lines[index + 1 :])])
+    for index, line in enumerate(lines):
+        if re.search(r"undefined reference to|multiple definition of|ld: error:|: error: ", line):
+            return "\n".join([_from_root(line), *_context(lines[index + 1 :])])
+    if "CMake Error" in output:
+        return _cmake_error(output)
+    unknown = re.search(r"ninja: error: unknown target '([^']*)'", output)
+    if unknown:
+        return f"The build has no target {unknown[1]}. Is its chapter listed in CMakeLists.txt?"
+    tail = [line for line in lines if line][-CONTEXT_LINES:]
+    return "\n  ".join(["The build failed, and no compiler said why. The end of its output:", *tail])
+
+
+def _context(following: list[str]) -> list[str]:
+    """The quoted source, caret and notes below an error, up to the next error or command."""
+    context = []
+    for line in following[:CONTEXT_LINES]:
+        if re.match(r"\[\d+/\d+\] |ninja: |FAILED: ", line) or ": error: " in line:
+            break
+        context.append(_from_root(line))
+    return context
+
+
+def _from_root(line: str) -> str:
+    return line.replace(f"{ROOT}/", "")
+
+
+def _cmake_error(output: str) -> str:
+    """The text of the first CMake error: not the file that raised it, not the call stack."""
+    found = re.search(r"CMake Error[^\n]*:\n((?:\n|  [^\n]*\n?)+)|CMake Error: ([^\n]+)", output)
+    if not found:
+        tail = [line for line in output.splitlines() if line.strip()][-CONTEXT_LINES:]
+        return "\n  ".join(["CMake failed. The end of its output:", *tail])
+    text = found[2] or " ".join(line.strip() for line in found[1].splitlines() if line.strip())
+    return f"CMake: {_from_root(text)}"

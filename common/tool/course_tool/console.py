@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""What the reader sees: two consoles, progress that also works without a terminal, tables.
+
+Both consoles print text as it is: `[01.1]` in a compiler's or a test's output is not markup. Style
+by `out.print(text, style="bold")`, by rich's Text, or by `markup=True` where no outside text comes
+in. rich itself honors NO_COLOR and leaves colors out where there is no terminal.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+# Lines are wrapped by the terminal, not by us: a path in a log stays in one piece.
+out = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
+err = Console(markup=False, highlight=False, emoji=False, soft_wrap=True, stderr=True)
+
+LINE_EVERY_S = 10.0
+
+
+class Steps:
+    """How far a long piece of work is. `progress()` makes one."""
+
+    def step(self, text: str = "", count: int = 1) -> None:
+        """`count` steps are done; `text` says what comes or came."""
+        raise NotImplementedError
+
+    def at(self, completed: int, total: int | None = None, text: str = "") -> None:
+        """Sets where we are, for work that counts by itself (such as a build)."""
+        raise NotImplementedError
+
+
+class _BarSteps(Steps):
+    def __init__(self, bar: Progress, task: TaskID) -> None:
+        self._bar = bar
+        self._task = task
+
+    def step(self, text: str = "", count: int = 1) -> None:
+        self._bar.update(self._task, advance=count, text=text)
+
+    def at(self, completed: int, total: int | None = None, text: str = "") -> None:
+        self._bar.update(self._task, completed=completed, total=total, text=text)
+
+
+class _LineSteps(Steps):
+    """Without a terminal: a line a step, and a line now and then for work that counts itself."""
+
+    def __init__(self, description: str, total: int | None) -> None:
+        self._description = description
+        self._total = total
+        self._done = 0
+        self._next_line_s = time.monotonic() + LINE_EVERY_S
+        err.print(f"{description} …")
+
+    def step(self, text: str = "", count: int = 1) -> None:
+        self._done += count
+        self._line(text)
+
+    def at(self, completed: int, total: int | None = None, text: str = "") -> None:
+        self._done = completed
+        self._total = total if total is not None else self._total
+        if time.monotonic() >= self._next_line_s:
+            self._line(text)
+
+    def _line(self, text: str) -> None:
+        self._next_line_s = time.monotonic() + LINE_EVERY_S
+        count = f"{self._done} of {self._total}" if self._total else str(self._done)
+        err.print(f"{self._description}: {count}" + (f"  {text}" if text else ""))
+
+
+@contextmanager
+def progress(description: str, total: int | None = None) -> Iterator[Steps]:
+    """Shows that something long goes on: a bar on a terminal, else lines; both on stderr."""
+    if not err.is_terminal:
+        yield _LineSteps(description, total)
+        return
+    columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
+    if total is not None:
+        columns += [BarColumn(bar_width=24), MofNCompleteColumn()]
+    columns += [TimeElapsedColumn(), TextColumn("{task.fields[text]}", style="dim", markup=False)]
+    with Progress(*columns, console=err, transient=True) as bar:
+        yield _BarSteps(bar, bar.add_task(description, total=total, text=""))
+
+
+def table(title: str | None, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    """A plain table; columns whose name ends in '>' are right-aligned (for numbers)."""
+    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    for column in columns:
+        right = column.endswith(">")
+        made.add_column(Text(column.rstrip(">")), justify="right" if right else "left")
+    for row in rows:
+        made.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    return made
