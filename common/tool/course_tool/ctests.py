@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Runs tests through CTest and says how each one ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from xml.etree import ElementTree
+
+from course_tool import console, processes
+from course_tool.builds import PLAIN_ENV, folder
+from course_tool.errors import CourseError
+
+Status = Literal["passed", "failed", "skipped", "timeout", "crashed"]
+
+RUN_TIMEOUT_S = 1800
+OUTPUT_BYTES_MAX = 200_000
+
+# CTest says how a test ended only in its summary: `  5 - 01.2 a short send ... (SEGFAULT)`.
+_ENDING = re.compile(r"^\s*\d+ - (?P<name>.+) \((?P<ending>[A-Za-z ]+)\)", re.MULTILINE)
+_LINE = re.compile(r"^\s*\d+/(?P<total>\d+) Test\s+#\d+: (?P<name>.+?) ?\.*(\s|\*)")
+_PLAIN_FAILURES = ("Failed", "Not Run")
+
+
+@dataclass(frozen=True)
+class TestResult:
+    __test__ = False  # pytest: this is no test class
+
+    name: str
+    status: Status
+    seconds: float
+    output: str  # what the test printed, on stdout and stderr; for a skipped one, the reason
+    tags: tuple[str, ...]  # its CTest labels, and the task its name starts with
+
+
+def run_tests(
+    preset: str,
+    label: str | None = None,
+    name_regex: str | None = None,
+    jobs: int | None = None,
+    *,
+    env: Mapping[str, str] | None = None,
+) -> list[TestResult]:
+    """Runs what is built in a preset: all, those with a label, those whose name matches."""
+    where = folder(preset)
+    selection = [] if label is None else ["-L", f"^{re.escape(label)}$"]
+    selection += [] if name_regex is None else ["-R", name_regex]
+    with tempfile.TemporaryDirectory(prefix="course-tests-") as scratch:
+        junit = Path(scratch) / "junit.xml"
+        args = ["ctest", "--test-dir", where, "--output-junit", junit, "--no-tests=error"]
+        args += ["--test-output-size-passed", str(OUTPUT_BYTES_MAX)]
+        args += ["--test-output-size-failed", str(OUTPUT_BYTES_MAX)]
+        args += ["-j", str(jobs or os.cpu_count() or 1), *selection]
+        with console.progress("Running the tests", total=0) as steps:
+            finished = processes.run(
+                args,
+                timeout_s=RUN_TIMEOUT_S,
+                env={**PLAIN_ENV, **(env or {})},
+                on_line=_Counter(steps).see,
+            )
+        if not junit.is_file():
+            raise CourseError(_no_report(finished))
+        report = junit.read_text(encoding="utf-8", errors="replace")
+    endings = {found["name"]: found["ending"] for found in _ENDING.finditer(finished.stdout)}
+    labels = _labels(where, selection)
+    cases = ElementTree.fromstring(report).iter("testcase")
+    results = [_result(case, endings, labels) for case in cases]
+    if not results:
+        raise CourseError(_no_tests(preset, label, name_regex))
+    return results
+
+
+class _Counter:
+    def __init__(self, steps: console.Steps) -> None:
+        self._steps = steps
+        self._done = 0
+
+    def see(self, line: str) -> None:
+        found = _LINE.match(line)
+        if found:
+            self._done += 1
+            self._steps.at(self._done, int(found["total"]), found["name"])
+
+
+def _result(
+    case: ElementTree.Element, endings: Mapping[str, str], labels: Mapping[str, tuple[str, ...]]
+) -> TestResult:
+    name = case.get("name", "")
+    output = _unescaped(case.findtext("system-out") or "")
+    status = _status(case, endings.get(name, ""))
+    task = re.match(r"\d\d\.\d+", name)
+    tags = dict.fromkeys([*labels.get(name, ()), *([task[0]] if task else [])])
+    return TestResult(
+        name=name,
+        status=status,
+        seconds=float(case.get("time") or 0),
+        output=_skip_reason(output) if status == "skipped" else output,
+        tags=tuple(tags),
+    )
+
+
+def _status(case: ElementTree.Element, ending: str) -> Status:
+    skipped = case.find("skipped")
+    if skipped is not None and skipped.get("message", "").startswith("SKIP_"):
+        return "skipped"
+    if case.get("status") == "run":
+        return "passed"
+    if ending == "Timeout":
+        return "timeout"
+    return "crashed" if ending and ending not in _PLAIN_FAILURES else "failed"
+
+
+def _unescaped(text: str) -> str:
+    """CTest writes bytes that XML cannot hold as words; only ESC, of colors, is worth having."""
+    text = re.sub(r"\[NON-XML-CHAR-0x1B\]\[[0-9;]*m", "", text)
+    return re.sub(r"\[NON-(XML-CHAR|UTF-8-BYTE)-0x[0-9A-F]+\]", "\N{REPLACEMENT CHARACTER}", text)
+
+
+def _skip_reason(output: str) -> str:
+    """Catch2 prints the reason of a SKIP below 'explicitly with message:'."""
+    found = re.search(r"explicitly with messages?:\n((?:\s+\S.*\n?)+)", output)
+    if not found:
+        return output.strip()
+    return " ".join(line.strip() for line in found[1].splitlines())
+
+
+def _labels(where: Path, selection: list[str]) -> dict[str, tuple[str, ...]]:
+    args = ["ctest", "--test-dir", where, "--show-only=json-v1", *selection]
+    listed = processes.run(args, timeout_s=60, env=PLAIN_ENV)
+    return labels_of(listed.stdout)
+
+
+def labels_of(listing: str) -> dict[str, tuple[str, ...]]:
+    """Test name -> labels, from `ctest --show-only=json-v1`."""
+    start = listing.find("{")
+    tests = json.loads(listing[start:])["tests"] if start >= 0 else []
+    return {
+        test["name"]: tuple(each["value"])
+        for test in tests
+        for each in test.get("properties", [])
+        if each["name"] == "LABELS"
+    }
+
+
+def _no_tests(preset: str, label: str | None, name_regex: str | None) -> str:
+    asked = [f"label {label}"] if label else []
+    asked += [f"a name like {name_regex}"] if name_regex else []
+    return (
+        f"No test has {' and '.join(asked) or 'been built'} in build/{preset}/. "
+        "Is the test program built, and is the chapter listed in CMakeLists.txt?"
+    )
+
+
+def _no_report(finished: processes.Finished) -> str:
+    said = (finished.stderr.strip() or finished.stdout.strip()).splitlines()[-8:]
+    return "\n  ".join(["CTest could not run the tests. It said:", *said])
