@@ -50,22 +50,25 @@ class echo_loop {
     watch(EPOLL_CTL_ADD, stop_fd_, EPOLLIN);
   }
 
-  // --8<-- [start:run]
   void run() {
-    std::array<::epoll_event, events_max> events;
-    while (!done()) {
-      const int ready = ::epoll_wait(epoll_.get(), events.data(), events_max, timeout_ms());
-      if (ready == -1) {
-        if (errno == EINTR) continue;
-        common::throw_errno("epoll_wait");
-      }
-      for (const ::epoll_event& event : std::span{events}.first(static_cast<std::size_t>(ready))) {
-        handle(event);
-      }
-      if (retry_accept_at_ && clock::now() >= *retry_accept_at_) resume_accepting();
-    }
+    while (!done()) turn();
   }
-  // --8<-- [end:run]
+
+  // --8<-- [start:turn]
+  // One round of the loop: wait until somebody is ready, then serve everybody who is.
+  void turn() {
+    std::array<::epoll_event, events_max> events;
+    const int ready = ::epoll_wait(epoll_.get(), events.data(), events_max, timeout_ms());
+    if (ready == -1) {
+      if (errno == EINTR) return;
+      common::throw_errno("epoll_wait");
+    }
+    for (const ::epoll_event& event : std::span{events}.first(static_cast<std::size_t>(ready))) {
+      handle(event);
+    }
+    if (retry_accept_at_ && clock::now() >= *retry_accept_at_) resume_accepting();
+  }
+  // --8<-- [end:turn]
 
   [[nodiscard]] std::size_t connection_count() const noexcept { return connections_.size(); }
 

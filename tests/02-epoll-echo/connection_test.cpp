@@ -1,4 +1,169 @@
 // SPDX-License-Identifier: MIT
+// Tasks 02.2 and 02.3: one connection, driven by hand instead of by epoll.
 #include "connection.hpp"
 
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <csignal>
+#include <string>
+
+#include "bytes.hpp"
+#include "errors.hpp"
+#include "eventually.hpp"
+#include "socket_pair.hpp"
+
+using namespace std::chrono_literals;
+using course_test::compare_bytes;
+using course_test::identical;
+using course_test::pattern;
+
+namespace {
+
+// A connection whose peer is in the test, with non-blocking sockets at both ends.
+struct fixture {
+  explicit fixture(const course_test::socket_pair_options& options = {})
+      : fixture{course_test::tcp_pair(options)} {}
+  explicit fixture(course_test::socket_pair sockets)
+      : peer{std::move(sockets.ours)}, client{std::move(sockets.theirs)} {
+    course_test::set_nonblocking(peer.get());
+    course_test::set_nonblocking(client.fd());
+  }
+
+  void send(const std::string& data) const {
+    const auto sent = ::send(peer.get(), data.data(), data.size(), MSG_NOSIGNAL);
+    REQUIRE(sent == static_cast<::ssize_t>(data.size()));
+    REQUIRE(course_test::eventually(2s, [&] { return unread(client.fd()) > 0; }));
+  }
+
+  // What has arrived at the peer, as much as there is now.
+  [[nodiscard]] std::string receive() const {
+    std::string received(256 * 1024, '\0');
+    const auto got = ::recv(peer.get(), received.data(), received.size(), 0);
+    received.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return received;
+  }
+
+  [[nodiscard]] static int unread(int socket) {
+    int bytes = 0;
+    common::check(::ioctl(socket, FIONREAD, &bytes), "ioctl FIONREAD");
+    return bytes;
+  }
+
+  common::unique_fd peer;
+  epoll::connection client;
+  std::array<std::byte, 64 * 1024> scratch{};
+};
+
+// Lets the peer talk without reading, until the connection has to keep something. Returns what the
+// connection has taken.
+std::string talk_until_stalled(fixture& pair) {
+  std::string taken;
+  while (pair.client.unsent_bytes() == 0) {
+    const std::string message = pattern(1, 16 * 1024, taken.size());
+    pair.send(message);
+    taken += message;
+    while (fixture::unread(pair.client.fd()) > 0 && pair.client.unsent_bytes() == 0) {
+      REQUIRE(pair.client.on_readable(pair.scratch) == epoll::state::open);
+    }
+    REQUIRE(taken.size() < 64 * 1024 * 1024);
+  }
+  taken.resize(taken.size() - static_cast<std::size_t>(fixture::unread(pair.client.fd())));
+  return taken;
+}
+
+constexpr course_test::socket_pair_options small_buffers{.send_buffer_bytes = 4096,
+                                                         .receive_buffer_bytes = 4096};
+
+}  // namespace
+
+TEST_CASE("02.2 what is readable is echoed", "[02.2]") {
+  fixture pair;
+  pair.send("hello");
+  CHECK(pair.client.on_readable(pair.scratch) == epoll::state::open);
+  UNSCOPED_INFO("echo what this recv() brought, not the whole scratch buffer");
+  CHECK(pair.receive() == "hello");
+}
+
+TEST_CASE("02.2 a receive leaves what does not fit for the next event", "[02.2]") {
+  fixture pair;
+  pair.send("0123456789");
+  UNSCOPED_INFO("one recv() an event is enough: epoll reports again what is left");
+  CHECK(pair.client.on_readable(std::span{pair.scratch}.first(4)) == epoll::state::open);
+  CHECK(pair.receive() == "0123");
+  CHECK(pair.client.on_readable(pair.scratch) == epoll::state::open);
+  CHECK(pair.receive() == "456789");
+}
+
+TEST_CASE("02.2 a wake-up without bytes is no reason to close", "[02.2]") {
+  fixture pair;
+  UNSCOPED_INFO("recv() said EAGAIN: not now. The connection stays open");
+  CHECK(pair.client.on_readable(pair.scratch) == epoll::state::open);
+}
+
+TEST_CASE("02.2 the peer's FIN closes the connection", "[02.2]") {
+  fixture pair;
+  ::shutdown(pair.peer.get(), SHUT_WR);
+  UNSCOPED_INFO("recv() returned 0: nothing more will come, and all that came was echoed");
+  CHECK(course_test::eventually(
+      2s, [&] { return pair.client.on_readable(pair.scratch) == epoll::state::closed; }));
+}
+
+TEST_CASE("02.2 a reset closes the connection", "[02.2]") {
+  fixture pair;
+  course_test::reset_on_close(pair.peer.get());
+  pair.peer.reset();
+  UNSCOPED_INFO("recv() failed with ECONNRESET");
+  CHECK(course_test::eventually(
+      2s, [&] { return pair.client.on_readable(pair.scratch) == epoll::state::closed; }));
+}
+
+TEST_CASE("02.3 what cannot be sent now is kept, and follows in order", "[02.3]") {
+  fixture pair{small_buffers};
+  const std::string taken = talk_until_stalled(pair);
+  std::string received;
+  CHECK(course_test::eventually(5s, [&] {
+    received += pair.receive();
+    if (pair.client.unsent_bytes() > 0) {
+      CHECK(pair.client.on_writable() == epoll::state::open);
+    }
+    return received.size() >= taken.size();
+  }));
+  UNSCOPED_INFO("send() took less than it was given: keep the rest in unsent_, and send it first");
+  CHECK(compare_bytes(received, taken) == identical);
+  CHECK(pair.client.unsent_bytes() == 0);
+}
+
+TEST_CASE("02.3 a connection with unsent bytes waits for room, and for nothing else", "[02.3]") {
+  fixture pair{small_buffers};
+  UNSCOPED_INFO("with nothing to send, EPOLLOUT would be reported at once, for ever");
+  REQUIRE(pair.client.wanted_events() == EPOLLIN);
+  (void)talk_until_stalled(pair);
+  UNSCOPED_INFO("reading on would pile up the echoes of a client that does not read them");
+  CHECK(pair.client.wanted_events() == EPOLLOUT);
+}
+
+TEST_CASE("02.3 a connection that has caught up waits for bytes again", "[02.3]") {
+  fixture pair{small_buffers};
+  (void)talk_until_stalled(pair);
+  CHECK(course_test::eventually(5s, [&] {
+    (void)pair.receive();
+    return pair.client.on_writable() == epoll::state::open && pair.client.unsent_bytes() == 0;
+  }));
+  CHECK(pair.client.wanted_events() == EPOLLIN);
+}
+
+TEST_CASE("02.3 a peer that is gone closes the connection, without SIGPIPE", "[02.3]") {
+  static volatile std::sig_atomic_t sigpipes = 0;
+  const auto previous = std::signal(SIGPIPE, [](int) { sigpipes = sigpipes + 1; });
+  fixture pair{course_test::unix_pair()};
+  pair.send("anyone?");
+  pair.peer.reset();
+  CHECK(pair.client.on_readable(pair.scratch) == epoll::state::closed);
+  std::signal(SIGPIPE, previous);
+  UNSCOPED_INFO(
+      "SIGPIPE was raised, and its default ends the process: pass MSG_NOSIGNAL to send()");
+  CHECK(sigpipes == 0);
+}

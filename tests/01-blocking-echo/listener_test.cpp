@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Task 01.1: the listening socket.
+#include "listener.hpp"
+
+#include <fcntl.h>
+#include <netinet/tcp.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <system_error>
+
+#include "client.hpp"
+#include "fd_scope.hpp"
+
+namespace {
+
+std::uint16_t port_of(int socket) {
+  ::sockaddr_in address{};
+  ::socklen_t size = sizeof address;
+  common::check(::getsockname(socket, reinterpret_cast<::sockaddr*>(&address), &size),
+                "getsockname");
+  return ntohs(address.sin_port);
+}
+
+int option_of(int socket, int level, int option) {
+  int value = -1;
+  ::socklen_t size = sizeof value;
+  common::check(::getsockopt(socket, level, option, &value, &size), "getsockopt");
+  return value;
+}
+
+}  // namespace
+
+TEST_CASE("01.1 a listener on port 0 is given a port and takes a client", "[01.1]") {
+  const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+  REQUIRE(listener.valid());
+  UNSCOPED_INFO("the socket does not listen: was listen() called after bind()?");
+  REQUIRE(option_of(listener.get(), SOL_SOCKET, SO_ACCEPTCONN) == 1);
+  CHECK_NOTHROW(course_test::client{port_of(listener.get())});
+}
+
+TEST_CASE("01.1 a port in use is an error that names bind, the address and the reason", "[01.1]") {
+  const common::unique_fd first = blocking::open_listener("127.0.0.1", 0);
+  const std::uint16_t port = port_of(first.get());
+  UNSCOPED_INFO("bind() fails here: check its result, with common::check(…, \"bind HOST:PORT\")");
+  CHECK_THROWS_MATCHES(
+      blocking::open_listener("127.0.0.1", port), std::system_error,
+      Catch::Matchers::MessageMatches(
+          Catch::Matchers::ContainsSubstring("bind 127.0.0.1:" + std::to_string(port)) &&
+          Catch::Matchers::ContainsSubstring("EADDRINUSE")));
+}
+
+TEST_CASE("01.1 a listener that cannot be opened leaves no descriptor behind", "[01.1]") {
+  const common::unique_fd first = blocking::open_listener("127.0.0.1", 0);
+  const course_test::fd_scope fds;
+  CHECK_THROWS_AS(blocking::open_listener("127.0.0.1", port_of(first.get())), std::system_error);
+  UNSCOPED_INFO("bind() failed and the socket is still open: put it into a unique_fd at once");
+  CHECK(fds.leaked() == "");
+}
+
+TEST_CASE("01.1 the port can be listened on again while old connections wind down", "[01.1]") {
+  std::uint16_t port = 0;
+  {
+    const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+    port = port_of(listener.get());
+    course_test::client peer{port};
+    common::unique_fd accepted{common::check(::accept(listener.get(), nullptr, nullptr), "accept")};
+    accepted.reset();  // who closes first keeps the port in TIME_WAIT for a minute
+    CHECK(peer.recv_until_eof().empty());
+  }
+  UNSCOPED_INFO("the port is held by a connection in TIME_WAIT: set SO_REUSEADDR before bind()");
+  CHECK_NOTHROW(blocking::open_listener("127.0.0.1", port));
+}
+
+TEST_CASE("01.1 accepted sockets send small segments at once", "[01.1]") {
+  const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+  const course_test::client peer{port_of(listener.get())};
+  const common::unique_fd accepted{
+      common::check(::accept(listener.get(), nullptr, nullptr), "accept")};
+  UNSCOPED_INFO("Nagle's algorithm is on: set TCP_NODELAY on the listener, before clients come");
+  CHECK(option_of(accepted.get(), IPPROTO_TCP, TCP_NODELAY) == 1);
+}
+
+TEST_CASE("01.1 the listener is not handed down to child programs", "[01.1]") {
+  const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+  UNSCOPED_INFO("the socket survives exec(): pass SOCK_STREAM | SOCK_CLOEXEC to socket()");
+  CHECK((::fcntl(listener.get(), F_GETFD) & FD_CLOEXEC) == FD_CLOEXEC);
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Task 01.4, and the server as a program: who waits for whom.
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "client.hpp"
+#include "eventually.hpp"
+#include "server_process.hpp"
+
+using namespace std::chrono_literals;
+using course_test::client;
+using course_test::eventually;
+using course_test::exited;
+using course_test::program;
+using course_test::server_process;
+
+// The naive server, kept so that this can be seen: see the page's first section.
+TEST_CASE("01.3 one at a time, the second client waits for the first", "[01.3]") {
+  server_process server{program("01-server"), {"--one-at-a-time"}};
+  client first{server.port()};
+  REQUIRE(first.echo("first") == "first");
+
+  client second{server.port()};
+  second.send_all("second");
+  REQUIRE(first.echo("still the first") == "still the first");
+  CHECK(second.recv_some(100).empty());
+
+  first.close();
+  CHECK(second.recv_exactly(6) == "second");
+}
+
+TEST_CASE("01.4 a second client is served while the first one says nothing", "[01.4]") {
+  server_process server{program("01-server")};
+  client silent{server.port()};
+  REQUIRE(silent.echo("here") == "here");
+  client second{server.port()};
+  UNSCOPED_INFO(
+      "the accept loop waits for the first client: give each one a thread, and do not "
+      "join it there");
+  CHECK_NOTHROW(second.echo("me too"));
+  CHECK(silent.echo("still here") == "still here");
+}
+
+TEST_CASE("01.4 a client that resets takes nobody with it", "[01.4]") {
+  server_process server{program("01-server")};
+  client steady{server.port()};
+  REQUIRE(steady.echo("before") == "before");
+  for (int round = 0; round < 50; ++round) {
+    client rude{server.port()};
+    rude.send_all("never mind");
+    rude.reset();
+  }
+  CHECK(steady.echo("after") == "after");
+  CHECK(server.alive());
+}
+
+TEST_CASE("01.4 a session that ended gives back its descriptor and its thread", "[01.4]") {
+  server_process server{program("01-server")};
+  CHECK(client{server.port()}.echo("warm-up") == "warm-up");
+  const std::size_t fds = server.open_fd_count();
+  const std::size_t threads = server.thread_count();
+  {
+    std::vector<client> many = course_test::connect_many(server.port(), 100);
+    for (client& each : many) REQUIRE(each.echo("x") == "x");
+  }
+  UNSCOPED_INFO("descriptors stayed open: does converse() come back to end_session()?");
+  CHECK(eventually(5s, [&] { return server.open_fd_count() <= fds; }));
+  UNSCOPED_INFO("threads stayed behind");
+  CHECK(eventually(5s, [&] { return server.thread_count() <= threads; }));
+}
+
+TEST_CASE("01.4 without a free descriptor the server waits instead of spinning", "[01.4]") {
+  server_process server{program("01-server"), {}, {.fd_limit = 16}};
+  std::vector<client> clients = course_test::connect_many(server.port(), 32);
+  for (client& each : clients) each.send_all("x");
+  REQUIRE(clients.front().recv_exactly(1) == "x");
+  REQUIRE(eventually(5s, [&] { return server.open_fd_count() == 16; }));
+
+  const auto before = server.cpu_time();
+  std::this_thread::sleep_for(500ms);  // the time in which a spinning server would show itself
+  UNSCOPED_INFO(
+      "accept() fails with EMFILE over and over: wait_for_a_session_to_end() before the "
+      "next attempt");
+  CHECK(server.cpu_time() - before < 100ms);
+
+  clients.erase(clients.begin(), clients.begin() + 16);
+  UNSCOPED_INFO("descriptors are free again, and nobody is let in");
+  CHECK_NOTHROW(clients.back().recv_exactly(1));
+}
+
+TEST_CASE("01.4 SIGTERM lets the clients' last words come back and exits with 0", "[01.4]") {
+  server_process server{program("01-server")};
+  std::vector<client> clients = course_test::connect_many(server.port(), 10);
+  for (client& each : clients) REQUIRE(each.echo("hello") == "hello");
+  for (client& each : clients) each.send_all("goodbye");
+  CHECK(server.stop() == exited(0));
+  for (client& each : clients) CHECK(each.recv_until_eof() == "goodbye");
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// Tasks 02.1 and 02.4: the loop, one turn at a time, with its clients in the test.
+#include "echo_loop.hpp"
+
+#include <netinet/in.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "bytes.hpp"
+#include "client.hpp"
+#include "fd_scope.hpp"
+#include "listen.hpp"
+#include "server_process.hpp"
+
+using namespace std::chrono_literals;
+using course_test::client;
+
+namespace {
+
+std::uint16_t port_of(int socket) {
+  ::sockaddr_in address{};
+  ::socklen_t size = sizeof address;
+  common::check(::getsockname(socket, reinterpret_cast<::sockaddr*>(&address), &size),
+                "getsockname");
+  return ntohs(address.sin_port);
+}
+
+// The loop and its port, on this thread: a turn serves whoever is ready, and returns.
+struct fixture {
+  fixture() : fixture{common::listen_on("127.0.0.1", 0, {.accepts = common::blocking::no})} {}
+
+  common::stop_signal stop;
+  std::uint16_t port;
+  epoll::echo_loop loop;
+
+ private:
+  explicit fixture(common::unique_fd listener)
+      : port{port_of(listener.get())}, loop{std::move(listener), stop} {}
+};
+
+// What epoll was asked for, by descriptor, from /proc/self/fdinfo of the one epoll instance.
+std::map<int, unsigned> interest_list() {
+  std::map<int, unsigned> interest;
+  for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd"}) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry, gone) != "anon_inode:[eventpoll]") continue;
+    std::ifstream info{"/proc/self/fdinfo/" + entry.path().filename().string()};
+    for (std::string line; std::getline(info, line);) {
+      std::istringstream words{line};
+      std::string tfd, events;
+      int fd = -1;
+      unsigned mask = 0;
+      if (words >> tfd >> fd >> events >> std::hex >> mask && tfd == "tfd:") interest[fd] = mask;
+    }
+  }
+  return interest;
+}
+
+std::size_t watched_for(unsigned events) {
+  const auto interest = interest_list();
+  return static_cast<std::size_t>(std::ranges::count_if(interest, [&](const auto& entry) {
+    return (entry.second & (EPOLLIN | EPOLLOUT)) == events;
+  }));
+}
+
+// Sends without reading until the server has stopped taking. Returns what was sent.
+std::string send_until_stalled(fixture& server, client& talker) {
+  std::string sent;
+  for (int idle_turns = 0; idle_turns < 50;) {
+    const std::string message = course_test::pattern(3, 64 * 1024, sent.size());
+    const std::size_t taken = talker.send_some(message);
+    sent.append(message, 0, taken);
+    idle_turns = taken > 0 ? 0 : idle_turns + 1;
+    if (watched_for(EPOLLOUT) == 0) server.loop.turn();
+    REQUIRE(sent.size() < 64U * 1024 * 1024);
+  }
+  return sent;
+}
+
+}  // namespace
+
+TEST_CASE("02.1 one wake-up accepts every client that waits", "[02.1]") {
+  fixture server;
+  const std::vector<client> clients = course_test::connect_many(server.port, 50);
+  server.loop.turn();
+  UNSCOPED_INFO("accept until it says EAGAIN: one client a wake-up makes the others wait in line");
+  CHECK(server.loop.connection_count() == 50);
+}
+
+TEST_CASE("02.1 accepting from an empty queue does not block", "[02.1]") {
+  fixture server;
+  {
+    const client brief{server.port};
+    server.loop.turn();  // accepts, finds the queue empty, and comes back
+  }
+  UNSCOPED_INFO("the loop is stuck in accept() or has stopped at EAGAIN");
+  CHECK(server.loop.connection_count() == 1);
+}
+
+TEST_CASE("02.1 out of descriptors, the server sleeps until one is free", "[02.1]") {
+  course_test::server_process server{course_test::program("02-server"), {}, {.fd_limit = 16}};
+  std::vector<client> clients = course_test::connect_many(server.port(), 32);
+  for (client& each : clients) each.send_all("x");
+  REQUIRE(clients.front().recv_exactly(1) == "x");
+
+  const auto before = server.cpu_time();
+  std::this_thread::sleep_for(500ms);  // the time in which a spinning server would show itself
+  UNSCOPED_INFO("accept() fails with EMFILE, and the listener stays readable: pause_accepting()");
+  CHECK(server.cpu_time() - before < 100ms);
+
+  clients.erase(clients.begin(), clients.begin() + 16);
+  UNSCOPED_INFO("descriptors are free again, and nobody is let in");
+  CHECK_NOTHROW(clients.back().recv_exactly(1));
+}
+
+TEST_CASE("02.4 a new client is watched for bytes, and only for bytes", "[02.4]") {
+  fixture server;
+  const client silent{server.port};
+  const std::size_t before = watched_for(EPOLLIN);  // the listener and the stop signal
+  server.loop.turn();
+  UNSCOPED_INFO("is the client in connections_ and registered with its wanted_events()?");
+  CHECK(watched_for(EPOLLIN) == before + 1);
+  UNSCOPED_INFO("a socket with room reports EPOLLOUT at once, for ever");
+  CHECK(watched_for(EPOLLIN | EPOLLOUT) == 0);
+}
+
+TEST_CASE("02.4 a message comes back", "[02.4]") {
+  fixture server;
+  client talker{server.port};
+  server.loop.turn();
+  REQUIRE(server.loop.connection_count() == 1);
+  talker.send_all("hello");
+  server.loop.turn();
+  CHECK(talker.recv_exactly(5) == "hello");
+}
+
+TEST_CASE("02.4 a client that leaves takes its descriptor with it", "[02.4]") {
+  fixture server;
+  const course_test::fd_scope fds;
+  {
+    const std::vector<client> clients = course_test::connect_many(server.port, 10);
+    server.loop.turn();
+    REQUIRE(server.loop.connection_count() == 10);
+  }
+  for (int turns = 0; turns < 10 && server.loop.connection_count() > 0; ++turns) server.loop.turn();
+  UNSCOPED_INFO("a connection that said closed must leave connections_: nothing else owns it");
+  CHECK(server.loop.connection_count() == 0);
+  CHECK(fds.leaked() == "");
+}
+
+TEST_CASE("02.4 a client that does not read is watched for room until it does", "[02.4]") {
+  fixture server;
+  client talker{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096}};
+  server.loop.turn();
+  const std::string sent = send_until_stalled(server, talker);
+  UNSCOPED_INFO("the connection wants EPOLLOUT now: has epoll been told (EPOLL_CTL_MOD)?");
+  REQUIRE(watched_for(EPOLLOUT) == 1);
+
+  std::string received;
+  while (received.size() < sent.size()) {
+    const std::string some = talker.recv_some(256 * 1024);
+    received += some;
+    if (some.empty()) server.loop.turn();
+  }
+  CHECK(course_test::compare_bytes(received, sent) == course_test::identical);
+  UNSCOPED_INFO("all was sent: go back to EPOLLIN, or the loop spins on a socket with room");
+  CHECK(watched_for(EPOLLOUT) == 0);
+}
+
+TEST_CASE("02.4 a stop closes every client and ends the loop", "[02.4]") {
+  fixture server;
+  std::vector<client> clients = course_test::connect_many(server.port, 3);
+  server.loop.turn();
+  clients.front().send_all("last words");
+  server.stop.request();
+  server.loop.run();
+  CHECK(server.loop.connection_count() == 0);
+  CHECK(clients.front().recv_until_eof() == "last words");
+}
