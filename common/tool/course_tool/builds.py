@@ -221,7 +221,9 @@ def build_failure(output: str) -> str:
     if unknown:
         return f"The build has no target {unknown[1]}. Is its chapter listed in CMakeLists.txt?"
     tail = [line for line in lines if line][-CONTEXT_LINES:]
-    return "\n  ".join(["The build failed, and no compiler said why. The end of its output:", *tail])
+    return "\n  ".join(
+        ["The build failed, and no compiler said why. The end of its output:", *tail]
+    )
 
 
 def _context(following: list[str]) -> list[str]:

@@ -371,11 +371,14 @@ def _parse(file: Path) -> dict[str, Any]:
 def _check_consistent(table: _Table, chapter: Chapter, file: Path) -> None:
     if file.parent.name != chapter.folder:
         raise table.fail(
-            "slug", f"number and slug make {chapter.folder!r}, but the folder is {file.parent.name!r}."
+            "slug",
+            f"number and slug make {chapter.folder!r}, but the folder is {file.parent.name!r}.",
         )
     for earlier in chapter.builds_on:
         if not re.fullmatch(r"\d\d", earlier) or earlier >= chapter.number:
-            raise table.fail("builds_on", f"holds {earlier!r}; it takes numbers of earlier chapters.")
+            raise table.fail(
+                "builds_on", f"holds {earlier!r}; it takes numbers of earlier chapters."
+            )
     for name in chapter.files:
         if name not in {task.file for task in chapter.tasks}:
             raise table.fail("files", f"holds {name!r}, but no task is in it.")

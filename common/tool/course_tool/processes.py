@@ -46,7 +46,7 @@ class Finished:
     seconds: float
 
 
-def _in_child(parent: int, cpu: int | None) -> Callable[[], None]:
+def in_child(parent: int, cpu: int | None) -> Callable[[], None]:
     """What the child does between fork and exec; allocates nothing that another thread may hold."""
 
     def prepare() -> None:
@@ -79,7 +79,7 @@ def _start(
             stdout=stdout,
             stderr=stderr,
             process_group=0,
-            preexec_fn=_in_child(os.getpid(), cpu),
+            preexec_fn=in_child(os.getpid(), cpu),
         )
     except FileNotFoundError:
         if not cwd.is_dir():
@@ -183,7 +183,9 @@ def run(
         seconds = time.monotonic() - started
         finished = Finished(words, child.returncode, _text(stdout), _text(stderr), seconds)
     if not in_time:
-        raise CourseError(_with_tail(f"{_name(words)} was stopped after {timeout_s:g} s.", finished))
+        raise CourseError(
+            _with_tail(f"{_name(words)} was stopped after {timeout_s:g} s.", finished)
+        )
     if check and finished.returncode != 0:
         ending = how_it_ended(finished.returncode)
         raise CourseError(_with_tail(f"{_name(words)} {ending}.", finished))
