@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,5 +22,9 @@ inline constexpr std::string_view identical = "identical";
 // CHECK(compare_bytes(reply, expected) == identical): a failure prints the first difference with
 // its surroundings and both lengths, never the megabytes.
 [[nodiscard]] std::string compare_bytes(std::string_view actual, std::string_view expected);
+
+// The first i whose replies[i] differs from messages[i], and how; or `identical`.
+[[nodiscard]] std::string compare_all(std::span<const std::string> replies,
+                                      std::span<const std::string> messages);
 
 }  // namespace course_test

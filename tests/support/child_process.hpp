@@ -56,6 +56,7 @@ class child_process {
 
   // One sentence for a message: its name, pid, and whether it lives or how it ended.
   [[nodiscard]] std::string describe();
+  void leave_out_of_report() noexcept;  // a message of the test's own tells the story already
 
  private:
   struct state;

@@ -67,7 +67,8 @@ class client {
   void close();           // FIN, or RST if bytes we have not read are waiting
 
   [[nodiscard]] int fd() const noexcept { return socket_.get(); }
-  [[nodiscard]] std::uint16_t local_port() const;
+  // Sent by us and not yet received by the server's kernel: 0 means that all of it has arrived.
+  [[nodiscard]] std::size_t unacknowledged_bytes() const;
 
  private:
   common::unique_fd socket_;  // non-blocking: every wait is a poll() with a deadline
@@ -75,7 +76,7 @@ class client {
 
 // ---- many at once, on one thread ----
 
-// Raises this process's own RLIMIT_NOFILE if `count` needs it.
+// Raises this process's own limit on descriptors if `count` needs it.
 [[nodiscard]] std::vector<client> connect_many(std::uint16_t port, std::size_t count,
                                                const client_options& options = {});
 

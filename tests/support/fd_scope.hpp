@@ -6,8 +6,8 @@
 // Errors   none.
 #pragma once
 
+#include <map>
 #include <string>
-#include <vector>
 
 namespace course_test {
 
@@ -20,7 +20,7 @@ class [[nodiscard]] fd_scope {
   [[nodiscard]] std::string leaked() const;
 
  private:
-  std::vector<int> open_before_;
+  std::map<int, std::string> open_before_;
 };
 
 }  // namespace course_test

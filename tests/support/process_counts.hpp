@@ -12,12 +12,13 @@
 
 #include <chrono>
 #include <cstddef>
+#include <map>
 #include <string>
 
 namespace course_test {
 
 [[nodiscard]] std::size_t open_fd_count(::pid_t pid = ::getpid());
-[[nodiscard]] std::string list_open_fds(::pid_t pid = ::getpid());  // a line each: "7 socket:[123]"
+[[nodiscard]] std::map<int, std::string> open_fds(::pid_t pid = ::getpid());  // 7: "socket:[123]"
 [[nodiscard]] std::size_t resident_bytes(::pid_t pid = ::getpid());
 [[nodiscard]] std::size_t thread_count(::pid_t pid = ::getpid());
 
@@ -26,5 +27,8 @@ namespace course_test {
 
 // Voluntary and involuntary, summed over the threads that exist now.
 [[nodiscard]] std::size_t context_switches(::pid_t pid = ::getpid());
+
+// Sent to the process and not delivered yet: a second one now would be lost in the first.
+[[nodiscard]] bool signal_pending(::pid_t pid, int signal);
 
 }  // namespace course_test
