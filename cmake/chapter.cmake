@@ -35,8 +35,6 @@ endfunction()
 function(course_tests number)
   add_executable(${number}-tests ${ARGN})
   target_link_libraries(${number}-tests PRIVATE chapter-${number} test-support)
-  target_compile_definitions(${number}-tests PRIVATE
-    COURSE_PROGRAM_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   catch_discover_tests(${number}-tests DISCOVERY_MODE PRE_TEST ADD_TAGS_AS_LABELS
     PROPERTIES TIMEOUT 20 LABELS ${number})
 endfunction()

@@ -8,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <csignal>
 #include <string>
+#include <thread>
 
 #include "background.hpp"
 #include "bytes.hpp"

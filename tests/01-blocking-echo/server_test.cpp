@@ -2,6 +2,7 @@
 // Task 01.4, and the server as a program: who waits for whom.
 #include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
@@ -88,7 +89,7 @@ TEST_CASE("01.4 without a free descriptor the server waits instead of spinning",
 
   clients.erase(clients.begin(), clients.begin() + 16);
   UNSCOPED_INFO("descriptors are free again, and nobody is let in");
-  CHECK_NOTHROW(clients.back().recv_exactly(1));
+  CHECK_NOTHROW(clients.front().recv_exactly(1));
 }
 
 TEST_CASE("01.4 SIGTERM lets the clients' last words come back and exits with 0", "[01.4]") {
