@@ -79,7 +79,7 @@ def _start(
             stdout=stdout,
             stderr=stderr,
             process_group=0,
-            preexec_fn=in_child(os.getpid(), cpu),
+            preexec_fn=in_child(os.getpid(), cpu),  # noqa: PLW1509  (see in_child)
         )
     except FileNotFoundError:
         if not cwd.is_dir():
@@ -116,6 +116,15 @@ def _kill_group(child: subprocess.Popen[bytes]) -> None:
     child.wait()
     del _running[child.pid]
     os.close(pidfd)
+
+
+def _ask(child: subprocess.Popen[bytes], grace_s: float) -> None:
+    if grace_s > 0 and not _ended(child, 0):
+        try:
+            os.kill(child.pid, signal.SIGINT)
+        except PermissionError:
+            return
+        _ended(child, grace_s)
 
 
 def kill_all() -> None:
@@ -159,10 +168,12 @@ def run(
     input_text: str | None = None,
     check: bool = False,
     on_line: Callable[[str], None] | None = None,
+    asks_first_s: float = 0,
 ) -> Finished:
     """Runs a command to its end. `env` is added to the tool's own; `on_line` sees stdout grow.
 
     Output goes through files, not pipes: a grandchild that keeps a pipe open cannot hold us up.
+    A command that must not be cut short (a package manager) gets SIGINT and `asks_first_s` to end.
     """
     started = time.monotonic()
     with tempfile.TemporaryFile() as given, tempfile.NamedTemporaryFile() as stdout, \
@@ -176,6 +187,7 @@ def run(
         try:
             in_time = _wait(child, started + timeout_s, follower)
         finally:
+            _ask(child, asks_first_s)
             _kill_group(child)
             if follower:
                 follower.close()

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""The tool's entry: turns errors into a sentence, and every way to stop it into a clean end."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from types import FrameType
+
+from course_tool import processes
+from course_tool.errors import CourseError
+
+SAME_PRESS_S = 1.0  # whoever presses Ctrl-C twice at once means it once, and cleaning up goes on
+
+_stopped_by = 0
+_stopped_at_s = 0.0
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    global _stopped_by, _stopped_at_s  # a signal handler has nowhere else to put it
+    now_s = time.monotonic()
+    if _stopped_by and now_s - _stopped_at_s < SAME_PRESS_S:
+        return
+    _stopped_by, _stopped_at_s = number, now_s
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    """Runs the command line; returns the exit code."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
+    try:
+        from course_tool.cli import app
+        from course_tool.console import err
+
+        code = _run(app, err)
+        if _stopped_by and code not in (0, 1, 2):
+            err.print("course: interrupted")
+            code = 128 + _stopped_by
+        return code
+    except KeyboardInterrupt:
+        print("course: interrupted", file=sys.stderr)
+        return 128 + _stopped_by
+    finally:
+        processes.kill_all()
+
+
+def _run(app, err) -> int:  # type: ignore[no-untyped-def]
+    try:
+        app(prog_name="./course")
+    except CourseError as error:
+        err.print(f"course: {error}")
+        return 1
+    except SystemExit as ending:
+        return ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
