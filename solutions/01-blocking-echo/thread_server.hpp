@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An echo server that gives every connection a thread of its own.
 // Owns     the listener, each connection's descriptor and its thread.
-// Lifetime run() returns after stop(), when every thread has been joined.
+// Lifetime run() returns after stop(); the destructor ends every session and joins its thread.
 // Threads  run(): one thread. stop(): any other, once.
 // Errors   run() throws std::system_error if the listener breaks. A connection's error ends only
 //          that connection.
@@ -36,6 +36,7 @@ class thread_server {
 
   explicit thread_server(common::unique_fd listener) : listener_{std::move(listener)} {}
   thread_server(thread_server&&) = delete;  // sessions hold our address
+  ~thread_server() { finish_sessions(); }
 
   // Accepts clients and starts a session for each, until stop() is called. A client that is gone
   // already is skipped; without a free descriptor we wait for one; a broken listener throws.
@@ -54,7 +55,6 @@ class thread_server {
       }
     }
     // --8<-- [end:task-01-4]
-    finish_sessions();
   }
 
   void stop() {
