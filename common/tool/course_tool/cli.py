@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""The commands of ./course: each finds what it is about, has the work done, and exits.
+
+Modules of single commands are imported inside them, so that `./course status` starts at once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Ring by Ring: build an io_uring HTTP server in C++20, one chapter at a time.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+ChapterArgument = Annotated[str, typer.Argument(help="A chapter, such as 05.", metavar="CHAPTER")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask no questions: the answer is yes.")]
+Solution = Annotated[bool, typer.Option("--solution", help="Use the solution instead of yours.")]
+Carry = Annotated[
+    bool, typer.Option("--carry", help="Build on your own earlier chapters, not the reference.")
+]
+Sanitize = Annotated[
+    bool, typer.Option("--sanitize", help="Build with AddressSanitizer and UBSan; slower.")
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show all that red tests say.")]
+OneTask = Annotated[
+    str | None, typer.Option("--task", "-t", help="One task only, such as 05.2.", metavar="TASK")
+]
+
+
+@app.command()
+def start(yes: Yes = False) -> None:
+    """Set up and check this machine; show chapter 01's red tests.
+
+    Installs what is missing and says what and why. Red tests are the starting point of a chapter.
+    A second run takes seconds.
+
+    \b
+        ./course start
+        ./course start --yes
+    """
+    from course_tool.start import set_up
+
+    set_up(yes=yes)
+
+
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8000,
+) -> None:
+    """Serve the pages on http://127.0.0.1:8000, until Ctrl-C.
+
+    \b
+        ./course serve
+        ./course serve --port 8080
+    """
+    from course_tool.serving import serve_site
+
+    serve_site(port)
+
+
+@app.command()
+def status() -> None:
+    """Show what is done, red or not started, and the minutes left.
+
+    \b
+        ./course status
+    """
+    from course_tool.chapters import all_chapters
+    from course_tool.state import load
+    from course_tool.status import progress_of, show
+
+    remembered = load()
+    show([progress_of(chapter, remembered) for chapter in all_chapters()])
+
+
+@app.command()
+def test(
+    chapter: ChapterArgument,
+    task: OneTask = None,
+    solution: Solution = False,
+    carry: Carry = False,
+    sanitize: Sanitize = False,
+    verbose: Verbose = False,
+) -> None:
+    """Build a chapter and run its tests.
+
+    The exit code is 0 only if all of them are green.
+
+    \b
+        ./course test 05
+        ./course test 05 -t 05.2
+        ./course test 05 --solution
+        ./course test 05 --sanitize
+    """
+    from course_tool.testing import find_request, preset_for, run_chapter
+
+    preset = preset_for(solution, carry, sanitize)
+    raise typer.Exit(run_chapter(find_request(chapter, task, preset, verbose)))
+
+
+@app.command()
+def watch(
+    chapter: ChapterArgument,
+    task: OneTask = None,
+    solution: Solution = False,
+    carry: Carry = False,
+    sanitize: Sanitize = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run a chapter's tests at every save, until Ctrl-C.
+
+    \b
+        ./course watch 05
+        ./course watch 05 -t 05.2
+    """
+    from course_tool.testing import find_request, preset_for
+    from course_tool.watching import watch_chapter
+
+    watch_chapter(find_request(chapter, task, preset_for(solution, carry, sanitize), verbose))
+
+
+@app.command(context_settings={"allow_interspersed_args": False})
+def run(
+    program: Annotated[
+        str,
+        typer.Argument(
+            help="A chapter's server, 05, or a program of it, 05:client.", metavar="PROGRAM"
+        ),
+    ],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(help="What the program itself gets.", metavar="ARGS"),
+    ] = None,
+    solution: Solution = False,
+    count_syscalls: Annotated[
+        bool, typer.Option("--count-syscalls", help="Print its system calls when it has ended.")
+    ] = False,
+) -> None:
+    """Build and run a chapter's program on this terminal.
+
+    The exit code is the program's.
+
+    \b
+        ./course run 01 -- --port 9000
+        ./course run 01:client -- --port 9000 --requests 1000
+        ./course run 02 --solution --count-syscalls -- --port 9000
+    """
+    from course_tool import running
+
+    execute = running.count_program if count_syscalls else running.run_program
+    raise typer.Exit(execute(program, arguments or [], "reference" if solution else "student"))
+
+
+@app.command()
+def hint(
+    task: Annotated[
+        str, typer.Argument(help="A task, 05.2, or a chapter: its first open task.", metavar="TASK")
+    ],
+    again: Annotated[bool, typer.Option("--again", help="Repeat the last one.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Show all three.")] = False,
+) -> None:
+    """Show a task's next hint.
+
+    The first is a question, the second a nudge, and the third nearly the answer.
+
+    \b
+        ./course hint 05.2
+        ./course hint 05
+        ./course hint 05.2 --again
+    """
+    from course_tool.hints import Which, show_hint
+
+    show_hint(task, Which.ALL if all_ else Which.AGAIN if again else Which.NEXT)
+
+
+@app.command()
+def diff(chapter: ChapterArgument, yes: Yes = False) -> None:
+    """Compare your chapter with its solution.
+
+    Asks first if the chapter is not green: the diff shows all of the solution.
+
+    \b
+        ./course diff 05
+        ./course diff 05 --yes
+    """
+    from course_tool.diffing import show_diff
+
+    show_diff(chapter, yes=yes)
+
+
+@app.command()
+def reset(chapter: ChapterArgument, task: OneTask = None) -> None:
+    """Put a chapter back to its starter.
+
+    What was there is kept aside, and it says where. Files of your own stay.
+
+    \b
+        ./course reset 05
+        ./course reset 05 -t 05.2
+    """
+    from course_tool.resetting import reset_and_show
+
+    reset_and_show(chapter, task)
+
+
+@app.command()
+def grade(
+    out: Annotated[Path, typer.Option(help="Where the JSON goes; JUnit's XML beside it.")],
+    chapters: Annotated[
+        str, typer.Option(help="Such as 01,02; all if left out.", metavar="LIST")
+    ] = "",
+    course: Annotated[
+        str, typer.Option(help="The commit whose tests and tools grade.", metavar="COMMIT")
+    ] = "HEAD",
+) -> None:
+    """Grade chapters/ with the course's own tests, for teachers and CI.
+
+    Everything but chapters/ comes from a commit, so that edits to the tests do not count. The exit
+    code is 0 if everything was graded, whatever the points.
+
+    \b
+        ./course grade --out result.json
+        ./course grade --out result.json --chapters 01,02 --course origin/main
+    """
+    from course_tool.grading import grade as grade_chapters
+
+    raise typer.Exit(grade_chapters(out, [each for each in chapters.split(",") if each], course))
+
+
+@app.command("grade-copy", hidden=True)
+def grade_copy(
+    out: Annotated[Path, typer.Option()],
+    commit: Annotated[str, typer.Option()],
+    chapters: Annotated[list[str] | None, typer.Argument()] = None,
+) -> None:
+    """What `grade` runs inside the copy that it makes."""
+    from course_tool.grading import grade_copy as grade_this_copy
+
+    grade_this_copy(out, chapters or [], commit)

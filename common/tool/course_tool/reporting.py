@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""What the reader sees of a test run: a red test's own words first, then where to read about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from course_tool import console
+from course_tool.chapters import Chapter, Task
+from course_tool.ctests import TestResult
+from course_tool.diagnosis import Diagnosis, Finding
+from course_tool.groups import Group, Result, contract_key
+
+FINDINGS_SHOWN = 2  # of a task; --verbose shows all
+TAIL_LINES_SHOWN = 12
+COLUMNS_SHOWN = 200
+CONTRACT_PAGE = "docs/reference/servers.md"
+
+_STYLES: dict[Result, str] = {"green": "green", "red": "red", "todo": "yellow", "skipped": "yellow"}
+
+
+def show_red(group: Group, chapter: Chapter, *, verbose: bool) -> None:
+    """Prints what a group's red tests say; nothing if there are none."""
+    if not group.red:
+        return
+    if group.key in group.todos and not verbose:
+        where = group.todos[group.key].where
+        console.out.print(f"{group.key} not written yet: write it at {where}", style="yellow")
+        return
+    console.out.print(f"{group.key}  {group.title}", style="bold")
+    for todo in group.todos.values():
+        waits = "" if todo.task == group.key else f"waits for {todo.task}, which is "
+        console.out.print(f"  {waits}not written yet: write it at {todo.where}", style="yellow")
+    if not group.only_todos:
+        _show_tests(group, None if verbose else FINDINGS_SHOWN)
+        console.out.print(_where_to_read(group, chapter), style="dim")
+    console.out.print()
+
+
+def _show_tests(group: Group, findings_max: int | None) -> None:
+    hidden = 0
+    left = findings_max
+    for test, diagnosis in group.red:
+        count = max(1, len(diagnosis.findings))
+        if diagnosis.todo:
+            continue
+        if left == 0:
+            hidden += count
+            continue
+        _show_test(test, diagnosis, left)
+        if left is not None:
+            hidden += max(0, count - left)
+            left = max(0, left - count)
+    if hidden:
+        console.out.print(f"  … and {hidden} more; --verbose shows all of it", style="dim")
+
+
+def _show_test(test: TestResult, diagnosis: Diagnosis, findings_max: int | None) -> None:
+    console.out.print(f"  {test.name}", style="red")
+    if test.status == "crashed":
+        _say(f"It crashed: ended by {diagnosis.signal or 'a signal'}.")
+    if test.status == "timeout":
+        _say(
+            f"Still running after {test.seconds:.0f} s, so it was stopped: something waits for "
+            "what never comes, or a loop does not end."
+        )
+    for finding in diagnosis.findings[:findings_max]:
+        _show_finding(finding)
+    wanted = findings_max is None or test.status in ("crashed", "timeout") or not diagnosis.findings
+    if wanted and diagnosis.tail:
+        console.out.print("    The last that was printed:")
+        for line in diagnosis.tail[-TAIL_LINES_SHOWN:]:
+            console.out.print(f"      {line}", style="dim")
+
+
+def _say(text: str) -> None:
+    console.out.print(f"    {text}", style="bold")
+
+
+def _show_finding(finding: Finding) -> None:
+    for line in finding.message.splitlines():
+        _say(line)
+    if finding.expression:
+        console.out.print(f"    {_one_line(finding.expression)}")
+    came = finding.expansion or finding.reason or finding.exception
+    if came:
+        kind = "it threw" if finding.exception else "it was"
+        console.out.print(f"      {kind if not finding.reason else '…'} {_one_line(came)}")
+    console.out.print(f"    {finding.where}", style="dim")
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(each.strip() for each in text.splitlines())
+    return line if len(line) <= COLUMNS_SHOWN else f"{line[: COLUMNS_SHOWN - 1]}…"
+
+
+def _where_to_read(group: Group, chapter: Chapter) -> str:
+    if group.key == contract_key(chapter):
+        return f"  Read: {CONTRACT_PAGE}"
+    anchor = "task-" + group.key.replace(".", "-")
+    return f"  Read: {chapter.page_name}#{anchor}   A hint: ./course hint {group.key}"
+
+
+def show_contract_waits() -> None:
+    console.out.print("The echo contract tries the whole server; it waits until these are green.")
+
+
+def show_table(chapter: Chapter, groups: Sequence[Group]) -> None:
+    rows = [
+        (
+            each.key.removeprefix(f"{chapter.number} "),
+            each.title,
+            f"{each.green_count} of {len(each.tests)}",
+            Text(_result_text(each), _STYLES[each.result]),
+        )
+        for each in groups
+    ]
+    title = f"Chapter {chapter.number}: {chapter.title}"
+    console.out.print(console.table(title, ("task", "", "green>", "result"), rows))
+    for test in (test for each in groups for test in each.tests if test.status == "skipped"):
+        console.out.print(f"skipped: {test.name}: {test.output}", style="yellow")
+
+
+def _result_text(group: Group) -> str:
+    if group.result == "todo":
+        return "red: not written yet"
+    if group.only_todos:
+        return f"red: waits for {', '.join(sorted(group.todos))}"
+    return group.result
+
+
+def show_next(chapter: Chapter, only: Task | None, *, students: bool) -> None:
+    """One line, once everything that was asked for is green."""
+    number = chapter.number
+    if only:
+        console.out.print(f"Task {only.id} is green. The whole chapter: ./course test {number}")
+    elif students:
+        console.out.print(
+            f"Chapter {number} is green, every test of it: well done. "
+            f"Next, its checkpoint: ./course bench {number}",
+            style="bold green",
+        )
+    else:
+        console.out.print(f"The solution of chapter {number} is green, every test of it.")

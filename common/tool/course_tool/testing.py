@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""`./course test`: builds a chapter, runs its tests, and says what each red task needs.
+
+The tests of the tasks come first. The echo contract, which tries the finished server with clients
+that misbehave, runs once they are all green: before that it would only repeat what they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from course_tool import builds, reporting, state
+from course_tool.chapters import Chapter, Task, find_chapter
+from course_tool.errors import CourseError
+from course_tool.groups import Group, has_contract, run_contract, run_tasks, targets_of
+
+
+@dataclass(frozen=True)
+class Request:
+    chapter: Chapter
+    preset: str
+    only: Task | None = None  # None: all tasks, then the contract
+    verbose: bool = False
+
+    @property
+    def is_students(self) -> bool:
+        """Whether the results are the student's own, to be remembered."""
+        return self.preset.startswith("student")
+
+
+def preset_for(solution: bool, carry: bool, sanitize: bool) -> str:
+    """Which build folder a set of flags means."""
+    if carry and (solution or sanitize):
+        other = "--solution" if solution else "--sanitize"
+        raise CourseError(
+            f"--carry and {other} do not go together: --carry builds your chapter on your own "
+            "earlier ones, without sanitizers. Leave one of them out."
+        )
+    if solution:
+        return "asan" if sanitize else "reference"
+    if carry:
+        return "student-carry"
+    return "student-asan" if sanitize else "student"
+
+
+def find_request(chapter: str, task: str | None, preset: str, verbose: bool) -> Request:
+    """A task may be given as 01.2, 1.2 and, since the chapter is known, 2."""
+    found = find_chapter(chapter)
+    return Request(found, preset, find_task_of(found, task) if task else None, verbose)
+
+
+def find_task_of(chapter: Chapter, name: str) -> Task:
+    number, dot, position = name.rpartition(".")
+    own = not dot or (number.isdecimal() and int(number) == int(chapter.number))
+    for task in chapter.tasks:
+        if own and position.isdecimal() and task.id == f"{chapter.number}.{int(position)}":
+            return task
+    have = "\n".join(f"  {task.id}  {task.title}" for task in chapter.tasks)
+    raise CourseError(f"Chapter {chapter.number} has no task {name}. It has:\n{have}")
+
+
+def run_chapter(request: Request) -> int:
+    """Builds, runs, shows. 0 if everything that was asked for is green."""
+    _require_starter(request)
+    chapter = request.chapter
+    builds.build(request.preset, targets_of(chapter))
+    groups = run_tasks(request.preset, [request.only] if request.only else chapter.tasks)
+    _remember(request, groups)
+    for group in groups:
+        reporting.show_red(group, chapter, verbose=request.verbose)
+    if request.only is None and has_contract(chapter):
+        groups += _run_contract_if_due(request, groups)
+    reporting.show_table(chapter, groups)
+    all_green = all(group.result == "green" for group in groups)
+    if all_green:
+        reporting.show_next(chapter, request.only, students=request.is_students)
+    return 0 if all_green else 1
+
+
+def _require_starter(request: Request) -> None:
+    chapter = request.chapter
+    if request.is_students and not chapter.starter.is_dir():
+        raise CourseError(
+            f"chapters/{chapter.folder}/ is missing. `./course reset {chapter.number}` makes it "
+            "again from its starter."
+        )
+
+
+def _run_contract_if_due(request: Request, groups: Sequence[Group]) -> list[Group]:
+    if any(group.result not in ("green", "skipped") for group in groups):
+        reporting.show_contract_waits()
+        return []
+    contract = run_contract(request.preset, request.chapter)
+    _remember(request, [contract])
+    reporting.show_red(contract, request.chapter, verbose=request.verbose)
+    return [contract]
+
+
+def _remember(request: Request, groups: Sequence[Group]) -> None:
+    if not request.is_students:
+        return
+    now = state.fingerprint(request.chapter.starter)
+    with state.changing() as remembered:
+        for group in groups:
+            remembered.records[group.key] = state.Record(group.result, now)
