@@ -38,3 +38,40 @@ function(course_tests number)
   catch_discover_tests(${number}-tests DISCOVERY_MODE PRE_TEST ADD_TAGS_AS_LABELS
     PROPERTIES TIMEOUT 20 LABELS ${number})
 endfunction()
+
+# course_echo_contract(02)                                 "02 contract: one byte comes back", ...
+# course_echo_contract(05 NAME "coop" ARGS --ring-flags coop)    "05 contract (coop): one byte ..."
+# course_echo_contract(03 NAME "callbacks" PROGRAM callback-server EXCEPT "idle clients cost no CPU")
+#
+# Runs the echo contract (tests/support/contract_*.cpp) against a chapter's server: a CTest test for
+# each case, labeled with the chapter and "contract". EXCEPT names cases, whole and exactly, that
+# this server cannot keep. Call it after course_tests(): building NN-tests builds what it needs.
+function(course_echo_contract number)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;PROGRAM" "ARGS;EXCEPT")
+  set(program ${number}-server)
+  if(arg_PROGRAM)
+    set(program ${number}-${arg_PROGRAM})
+  endif()
+  set(prefix "${number} contract: ")
+  if(arg_NAME)
+    set(prefix "${number} contract (${arg_NAME}): ")
+  endif()
+  list(JOIN arg_ARGS " " server_args)
+  string(MAKE_C_IDENTIFIER "contract_${program}_${arg_NAME}" id)
+  # CTest reads this before each run; the cases are whatever echo-contract held when it was built.
+  set(script "${CMAKE_CURRENT_BINARY_DIR}/${id}.cmake")
+  file(CONFIGURE OUTPUT "${script}" @ONLY CONTENT [==[
+set(cases_file [=[@CMAKE_RUNTIME_OUTPUT_DIRECTORY@/echo-contract-cases.txt]=])
+set(contract [=[@CMAKE_RUNTIME_OUTPUT_DIRECTORY@/echo-contract]=])
+set(server [=[@CMAKE_RUNTIME_OUTPUT_DIRECTORY@/@program@]=])
+set(server_args [=[@server_args@]=])
+set(prefix [=[@prefix@]=])
+set(labels [=[@number@;contract]=])
+set(except [=[@arg_EXCEPT@]=])
+include([=[@CMAKE_SOURCE_DIR@/cmake/contract_tests.cmake]=])
+]==])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
+  if(TARGET ${number}-tests)
+    add_dependencies(${number}-tests echo-contract ${program})
+  endif()
+endfunction()

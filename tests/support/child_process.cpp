@@ -208,7 +208,7 @@ bool child_process::alive() {
 
 void child_process::send_signal(int signal) {
   if (!alive()) return;
-  state_->stopped_by_test = true;
+  if (signal != SIGSTOP && signal != SIGCONT) state_->stopped_by_test = true;
   ::kill(state_->pid, signal);
 }
 

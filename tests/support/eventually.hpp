@@ -13,7 +13,7 @@ namespace course_test {
 
 // CHECK(eventually(2s, [&] { return server.open_fd_count() == before; })).
 template <typename Predicate>
-[[nodiscard]] bool eventually(std::chrono::milliseconds deadline, const Predicate& predicate) {
+[[nodiscard]] bool eventually(std::chrono::milliseconds deadline, Predicate&& predicate) {
   const auto end = std::chrono::steady_clock::now() + deadline;
   while (!predicate()) {
     if (std::chrono::steady_clock::now() >= end) return predicate();

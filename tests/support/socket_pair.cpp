@@ -23,26 +23,40 @@ common::unique_fd tcp_socket() {
       common::check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
 }
 
-}  // namespace
-
-socket_pair tcp_pair(const socket_pair_options& options) {
-  const common::unique_fd listener = tcp_socket();
-  // An accepted socket inherits the listener's sizes, from before its first byte on.
-  set_buffer(listener.get(), SO_SNDBUF, options.send_buffer_bytes);
+::sockaddr_in loopback(std::uint16_t port) {
   ::sockaddr_in address{};
   address.sin_family = AF_INET;
+  address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+}  // namespace
+
+tcp_listener listen_on_any_port(int send_buffer_bytes) {
+  tcp_listener made{tcp_socket(), 0};
+  // An accepted socket inherits the listener's sizes, from before its first byte on.
+  set_buffer(made.socket.get(), SO_SNDBUF, send_buffer_bytes);
+  ::sockaddr_in address = loopback(0);
   ::socklen_t size = sizeof address;
   auto* const generic = reinterpret_cast<::sockaddr*>(&address);
-  common::check(::bind(listener.get(), generic, size), "bind");
-  common::check(::listen(listener.get(), 1), "listen");
-  common::check(::getsockname(listener.get(), generic, &size), "getsockname");
+  common::check(::bind(made.socket.get(), generic, size), "bind");
+  common::check(::listen(made.socket.get(), SOMAXCONN), "listen");
+  common::check(::getsockname(made.socket.get(), generic, &size), "getsockname");
+  made.port = ntohs(address.sin_port);
+  return made;
+}
 
+socket_pair tcp_pair(const socket_pair_options& options) {
+  const tcp_listener listener = listen_on_any_port(options.send_buffer_bytes);
+  const ::sockaddr_in address = loopback(listener.port);
   socket_pair made{tcp_socket(), {}};
   set_buffer(made.ours.get(), SO_RCVBUF, options.receive_buffer_bytes);
-  common::check(::connect(made.ours.get(), generic, size), "connect");
+  common::check(
+      ::connect(made.ours.get(), reinterpret_cast<const ::sockaddr*>(&address), sizeof address),
+      "connect");
   made.theirs = common::unique_fd{
-      common::check(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC), "accept")};
+      common::check(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC), "accept")};
   return made;
 }
 

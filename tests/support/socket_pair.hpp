@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Two connected stream sockets inside the test: one end for the code under test, one for the test.
-// Owns     both descriptors.
+// Sockets inside the test: two connected ones, one end of them for the code under test; a listener.
+// Owns     its descriptors.
 // Lifetime as long as the object.
 // Threads  one thread an end.
 // Errors   std::system_error.
 #pragma once
+
+#include <cstdint>
 
 #include "unique_fd.hpp"
 
@@ -24,6 +26,13 @@ struct socket_pair_options {
 [[nodiscard]] socket_pair tcp_pair(const socket_pair_options& options = {});
 // AF_UNIX: cheap, and a blocked send is reproducible to the byte.
 [[nodiscard]] socket_pair unix_pair(const socket_pair_options& options = {});
+
+// Somebody else's listener on 127.0.0.1, for a server that finds its port taken.
+struct tcp_listener {
+  common::unique_fd socket;
+  std::uint16_t port = 0;
+};
+[[nodiscard]] tcp_listener listen_on_any_port(int send_buffer_bytes = 0);
 
 void set_nonblocking(int fd);
 void reset_on_close(int fd);  // SO_LINGER 0: the next close() sends a RST

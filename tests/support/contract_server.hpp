@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// What the cases of the echo contract share: the server under test, and a few ways to press it.
+// Owns     nothing.
+// Lifetime none.
+// Threads  one thread a process: Catch2's.
+// Errors   std::runtime_error if COURSE_SERVER does not say which server to test.
+// Rule     COURSE_SERVER is the program, COURSE_SERVER_ARGS its further arguments, split at spaces.
+// See      course_echo_contract() in cmake/chapter.cmake, which sets both
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "client.hpp"
+#include "server_process.hpp"
+
+namespace course_test {
+
+[[nodiscard]] std::filesystem::path contract_program();
+[[nodiscard]] std::vector<std::string> contract_arguments();
+[[nodiscard]] server_process start_contract_server(const child_options& options = {});
+
+// One CHECK: a new client is served. Put UNSCOPED_INFO with the usual cause before it.
+void check_still_serves(const server_process& server);
+
+// messages[i] is pattern(i, bytes): the same bytes never go through two connections.
+[[nodiscard]] std::vector<std::string> own_messages(std::size_t clients, std::size_t bytes);
+
+// Sends pattern(0, …) and reads nothing, until the server has taken no more for a while, or all of
+// bytes_max. Returns how much it took.
+[[nodiscard]] std::size_t send_until_stalled(client& peer, std::size_t bytes_max);
+
+// Nothing can be in flight in a connection beyond this: both ends' largest kernel buffers.
+[[nodiscard]] std::size_t kernel_buffer_bytes_max();
+
+// CPU time, all threads, that the server uses while `wall` goes by.
+[[nodiscard]] milliseconds cpu_used_during(milliseconds wall, const server_process& server);
+
+// A client that takes little at a time, so that the server's echo has to wait for it.
+inline constexpr client_options small_buffers{.receive_buffer_bytes = 8 * 1024,
+                                              .send_buffer_bytes = 64 * 1024};
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool sanitized = true;  // memory is the sanitizer's more than the server's
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+#else
+inline constexpr bool sanitized = false;
+#endif
+
+}  // namespace course_test

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// The echo contract: a server stops when asked, with status 0, and takes what has arrived along.
+#include <catch2/catch_test_macros.hpp>
+
+#include "bytes.hpp"
+#include "contract_server.hpp"
+#include "eventually.hpp"
+#include "process_counts.hpp"
+
+using namespace course_test;
+
+namespace {
+
+std::vector<client> connect_and_echo(const server_process& server, std::size_t count) {
+  auto clients = connect_many(server.port(), count);
+  const auto messages = own_messages(count, 100);
+  REQUIRE(compare_all(echo_all(clients, messages), messages) == identical);
+  return clients;
+}
+
+void check_stops_with_clients(int signal) {
+  server_process server = start_contract_server();
+  auto clients = connect_and_echo(server, 20);
+  UNSCOPED_INFO(
+      "still running: a thread blocks in accept() or recv() and nothing wakes it, or the loop "
+      "waits for clients that have no reason to leave. Killed: the signal has no handler");
+  CHECK(server.stop(signal) == exited(0));
+  UNSCOPED_INFO("the clients of a server that stops see the connection end");
+  CHECK(clients.front().wait_for_end() == ending::eof);
+}
+
+}  // namespace
+
+TEST_CASE("SIGTERM ends it with status 0 while clients are connected") {
+  check_stops_with_clients(SIGTERM);
+}
+
+TEST_CASE("SIGINT ends it with status 0 while clients are connected") {
+  check_stops_with_clients(SIGINT);
+}
+
+TEST_CASE("what arrived before SIGTERM is still echoed") {
+  server_process server = start_contract_server();
+  auto clients = connect_and_echo(server, 8);
+  const auto messages = own_messages(clients.size(), 16 * 1024);
+  server.send_signal(SIGSTOP);  // so that the bytes are there, unread, when SIGTERM comes
+  for (std::size_t i = 0; i < clients.size(); ++i) clients[i].send_all(messages[i]);
+  for (const client& each : clients) {
+    REQUIRE(eventually(step_deadline, [&] { return each.unacknowledged_bytes() == 0; }));
+  }
+  server.send_signal(SIGTERM);
+  server.send_signal(SIGCONT);
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    UNSCOPED_INFO("the server closed its connections before it had read what they held");
+    CHECK(compare_bytes(clients[i].recv_until_eof(), messages[i]) == identical);
+  }
+  UNSCOPED_INFO("and then it ends");
+  CHECK(server.wait_for_exit(server_process::stop_deadline) == exited(0));
+}
+
+TEST_CASE("a client that never reads cannot keep it from stopping") {
+  server_process server = start_contract_server();
+  client stalled{server.port(), small_buffers};
+  REQUIRE(send_until_stalled(stalled, 2 * kernel_buffer_bytes_max()) > 0);
+  UNSCOPED_INFO("finishing what is in flight needs a bound: after it, close what is left");
+  CHECK(server.stop(SIGTERM, milliseconds{5000}) == exited(0));
+}
+
+TEST_CASE("a second SIGTERM ends it at once") {
+  server_process server = start_contract_server();
+  client stalled{server.port(), small_buffers};
+  REQUIRE(send_until_stalled(stalled, 2 * kernel_buffer_bytes_max()) > 0);
+  server.send_signal(SIGTERM);
+  // Two pending signals of one kind are one signal: the first must have reached the server.
+  const auto delivered = [&] { return !server.alive() || !signal_pending(server.pid(), SIGTERM); };
+  REQUIRE(eventually(server_process::stop_deadline, delivered));
+  UNSCOPED_INFO(
+      "the second signal only says again what the first said; an impatient user needs it "
+      "to end the process: restore the default action after the first");
+  CHECK(server.stop(SIGTERM, milliseconds{500}) != exit_status::running());
+}
