@@ -23,6 +23,12 @@ target_compile_options(course-options INTERFACE
   # GCC makes a coroutine's symmetric transfer a tail call below -O2 only with this flag.
   -foptimize-sibling-calls)
 
+if(COURSE_TREE STREQUAL "chapters")
+  # A task that is not written yet uses neither its parameters nor the lines prepared for it.
+  target_compile_options(course-options INTERFACE
+    -Wno-unused-parameter -Wno-unused-variable -Wno-unused-but-set-variable)
+endif()
+
 if(COURSE_SANITIZE STREQUAL "address")
   set(sanitizers address,undefined)
 elseif(COURSE_SANITIZE STREQUAL "thread")

@@ -76,13 +76,9 @@ class echo_loop {
   using clock = std::chrono::steady_clock;
 
   void handle(const ::epoll_event& event) {
-    if (event.data.fd == stop_fd_) {
-      begin_stop();
-    } else if (event.data.fd == listener_.get()) {
-      accept_all();
-    } else {
-      serve(event.data.fd);
-    }
+    if (event.data.fd == stop_fd_) return begin_stop();
+    if (event.data.fd == listener_.get()) return accept_all();
+    serve(event.data.fd);
   }
 
   // Accepts every client that waits, each with SOCK_NONBLOCK | SOCK_CLOEXEC, until accept says
@@ -126,9 +122,9 @@ class echo_loop {
     // --8<-- [end:task-02-4]
   }
 
-  // Lets the connection write if it waited for that, else read; closes it when it says so; and asks
-  // epoll for something new only when what the connection wants has changed. EPOLLERR and EPOLLHUP
-  // come unasked: the next send or recv says what they mean.
+  // Lets the connection write if it waited for that, else read; erases it when it says closed;
+  // tells epoll when, and only when, what it wants has changed. Of errors the next send or recv
+  // tells.
   void serve(int fd) {
     const auto found = connections_.find(fd);
     if (found == connections_.end()) return;  // the listener, closed by a stop in this very batch

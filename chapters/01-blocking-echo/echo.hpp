@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// One client's conversation, on a thread that may sleep.
+// Owns     nothing: the caller keeps the descriptor open until the function has returned.
+// Lifetime the bytes given to send_all are read until it returns.
+// Threads  one thread a socket; nothing here is shared.
+// Errors   how a connection ends is a value, not an exception: resets happen every day.
+// See      recv(2), send(2), tcp(7)
+#pragma once
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "todo.hpp"
+
+namespace blocking {
+
+enum class ending {
+  peer_finished,  // FIN: every byte the peer sent has been echoed
+  peer_gone,      // reset, or the peer stopped for good: nothing more can be delivered
+};
+
+constexpr std::size_t buffer_bytes = 16 * 1024;
+
+enum class sent { all, failed };
+
+// Sends every byte of `data`. A blocking send may still take less than it was given, and a signal
+// may interrupt it: go on from where it stopped. Never raise SIGPIPE.
+inline sent send_all(int socket, std::span<const std::byte> data) {
+  COURSE_TODO("01.2");
+}
+
+// Sends back what arrives until the peer is done. What arrived before its FIN is still owed to it.
+inline ending echo_until_eof(int socket) {
+  std::array<std::byte, buffer_bytes> buffer;
+  COURSE_TODO("01.3");
+}
+
+}  // namespace blocking

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// A listening TCP socket, made by hand.
+// Owns     the returned descriptor is the caller's.
+// Lifetime none.
+// Threads  any.
+// Errors   std::system_error that names the call; no descriptor is left behind.
+// See      socket(2), setsockopt(2), bind(2), listen(2), ip(7)
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "errors.hpp"
+#include "todo.hpp"
+#include "unique_fd.hpp"
+
+namespace blocking {
+
+inline ::sockaddr_in ipv4_address(const std::string& host, std::uint16_t port) {
+  ::sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  if (::inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) {
+    throw std::invalid_argument{"--host " + host + ": not an IPv4 address, such as 127.0.0.1"};
+  }
+  return address;
+}
+
+inline void set_option(int socket, int level, int option, const std::string& name) {
+  const int on = 1;
+  common::check(::setsockopt(socket, level, option, &on, sizeof on), "setsockopt " + name);
+}
+
+// Returns a TCP socket that is bound to host:port and listens. Check every call, and whatever
+// fails, leave no descriptor open. Ask for SOCK_CLOEXEC. Before bind, set two options:
+// SO_REUSEADDR, or a restart finds the port held by its own old connections; and TCP_NODELAY, which
+// every accepted socket inherits, or the tail of a large echo waits for the client's delayed ACK.
+inline common::unique_fd open_listener(const std::string& host, std::uint16_t port) {
+  const ::sockaddr_in address = ipv4_address(host, port);
+  COURSE_TODO("01.1");
+}
+
+}  // namespace blocking

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// An echo server that gives every connection a thread of its own.
+// Owns     the listener, each connection's descriptor and its thread.
+// Lifetime run() returns after stop(); the destructor ends every session and joins its thread.
+// Threads  run(): one thread. stop(): any other, once.
+// Errors   run() throws std::system_error if the listener breaks. A connection's error ends only
+//          that connection.
+// Rule     a session closes its own descriptor, and does so under the mutex: stop() must never call
+//          shutdown() on a number that already belongs to somebody else.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "echo.hpp"
+#include "errors.hpp"
+#include "log.hpp"
+#include "todo.hpp"
+#include "unique_fd.hpp"
+
+namespace blocking {
+
+class thread_server {
+ public:
+  static constexpr std::chrono::milliseconds stop_grace_ms{1000};
+
+  explicit thread_server(common::unique_fd listener) : listener_{std::move(listener)} {}
+  thread_server(thread_server&&) = delete;  // sessions hold our address
+  ~thread_server() { finish_sessions(); }
+
+  // Accepts clients and starts a session for each, until stop() is called. A client that is gone
+  // already is skipped; without a free descriptor we wait for one; a broken listener throws.
+  void run() {
+    COURSE_TODO("01.4");
+  }
+
+  void stop() {
+    stopping_ = true;
+    ::shutdown(listener_.get(), SHUT_RDWR);  // wakes accept(); close() alone would not
+  }
+
+ private:
+  struct session {
+    common::unique_fd socket;
+    std::thread thread;
+  };
+  using session_place = std::list<session>::iterator;
+
+  // Files `client` under sessions_ and gives it a thread that runs converse(). If the system has no
+  // thread left, this client is dropped and the server goes on.
+  void start_session(common::unique_fd client) {
+    COURSE_TODO("01.4");
+  }
+
+  // The life of one session, on its own thread: echo, then take its entry out of sessions_.
+  void converse(session_place self) {
+    COURSE_TODO("01.4");
+    end_session(self);
+  }
+
+  // A thread cannot join itself, so each one that ends joins the one that ended before it.
+  void end_session(session_place self) {
+    std::unique_lock lock{mutex_};
+    std::thread ended_before = std::exchange(last_ended_, std::move(self->thread));
+    sessions_.erase(self);
+    session_ended_.notify_all();
+    lock.unlock();
+    if (ended_before.joinable()) ended_before.join();
+  }
+
+  void wait_for_a_session_to_end() {
+    std::unique_lock lock{mutex_};
+    // The bound is for descriptors that somebody else in this process gives back.
+    session_ended_.wait_for(lock, std::chrono::milliseconds{100});
+  }
+
+  // What has arrived is echoed (SHUT_RD keeps it readable); who does not read it in time is cut.
+  void finish_sessions() {
+    std::unique_lock lock{mutex_};
+    shut_down_sessions(SHUT_RD);
+    const auto none_left = [this] { return sessions_.empty(); };
+    if (!session_ended_.wait_for(lock, stop_grace_ms, none_left)) shut_down_sessions(SHUT_RDWR);
+    session_ended_.wait(lock, none_left);
+    std::thread last = std::move(last_ended_);
+    lock.unlock();
+    if (last.joinable()) last.join();
+  }
+
+  void shut_down_sessions(int how) {
+    for (const session& each : sessions_) ::shutdown(each.socket.get(), how);
+  }
+
+  common::unique_fd listener_;
+  std::atomic<bool> stopping_ = false;
+
+  std::mutex mutex_;  // guards all below
+  std::list<session> sessions_;
+  std::thread last_ended_;
+  std::condition_variable session_ended_;
+};
+
+}  // namespace blocking

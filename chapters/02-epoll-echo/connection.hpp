@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// One client of the epoll server: its socket, and what could not be sent to it yet.
+// Owns     the socket, and at most one scratch buffer's worth of unsent bytes.
+// Lifetime as long as its entry in the loop's table; the loop erases it when a call says closed.
+// Threads  the loop's thread.
+// Errors   none thrown; a connection that fails says closed.
+// Rule     while bytes are unsent we do not read: a client that does not read its echoes is stopped
+//          by TCP, at its own end, and costs us no more memory than it has now.
+// See      recv(2), send(2), epoll(7)
+#pragma once
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "todo.hpp"
+#include "unique_fd.hpp"
+
+namespace epoll {
+
+enum class state { open, closed };
+
+class connection {
+ public:
+  // `socket` must be non-blocking: the loop serves everybody else from the same thread.
+  explicit connection(common::unique_fd socket) noexcept : socket_{std::move(socket)} {}
+
+  // The socket has bytes for us: receive once into `scratch` and echo what came. Once is enough,
+  // because epoll reports again what we leave behind, and it is fair to the other clients. Closed
+  // at EOF and on any error that is not "not now" (EAGAIN) or "interrupted" (EINTR).
+  [[nodiscard]] state on_readable(std::span<std::byte> scratch) {
+    COURSE_TODO("02.2");
+  }
+
+  // The socket has room again: go on sending what was kept.
+  [[nodiscard]] state on_writable() {
+    COURSE_TODO("02.3");
+  }
+
+  // What the loop should wait for: room to write while something is unsent, else bytes to read.
+  [[nodiscard]] std::uint32_t wanted_events() const noexcept {
+    COURSE_TODO("02.3");
+  }
+
+  [[nodiscard]] int fd() const noexcept { return socket_.get(); }
+  [[nodiscard]] std::size_t unsent_bytes() const noexcept { return unsent_.size(); }
+
+ private:
+  static bool is_passing(int error) noexcept { return error == EAGAIN || error == EINTR; }
+
+  // Sends as much of `data` as the socket takes now, and keeps the rest in unsent_. Never wait,
+  // never raise SIGPIPE, lose no byte: a short send goes on, EAGAIN ends the attempt.
+  state send_or_keep(std::span<const std::byte> data) {
+    COURSE_TODO("02.3");
+  }
+
+  common::unique_fd socket_;
+  std::vector<std::byte> unsent_;  // empty, and without capacity, while the client keeps up
+};
+
+}  // namespace epoll

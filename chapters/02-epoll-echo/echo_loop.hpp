@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// One thread that serves every client that is ready.
+// Owns     the listener, the epoll instance, and every connection through connections_.
+// Lifetime run() returns when a stop was asked for and every connection is closed.
+// Threads  the thread that calls run(), and no other.
+// Errors   std::system_error if epoll or the listener fails; a client's error ends only that
+// client. Rule     a connection is erased only while its own event is handled. epoll reports a
+// descriptor at
+//          most once a batch, so no later event of the batch can be about a descriptor that is
+//          gone.
+// See      epoll(7), epoll_ctl(2), epoll_wait(2)
+#pragma once
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include "connection.hpp"
+#include "errors.hpp"
+#include "log.hpp"
+#include "stop_signal.hpp"
+#include "todo.hpp"
+#include "unique_fd.hpp"
+
+namespace epoll {
+
+class echo_loop {
+ public:
+  static constexpr std::size_t scratch_bytes = 64 * 1024;
+  static constexpr std::size_t events_max = 256;
+  static constexpr std::chrono::milliseconds stop_grace_ms{1000};
+  static constexpr std::chrono::milliseconds accept_retry_ms{100};
+
+  // `listener` must be non-blocking: see accept_all().
+  echo_loop(common::unique_fd listener, const common::stop_signal& stop)
+      : listener_{std::move(listener)}, stop_fd_{stop.fd()} {
+    watch(EPOLL_CTL_ADD, listener_.get(), EPOLLIN);
+    watch(EPOLL_CTL_ADD, stop_fd_, EPOLLIN);
+  }
+
+  void run() {
+    while (!done()) turn();
+  }
+
+  // One round of the loop: wait until somebody is ready, then serve everybody who is.
+  void turn() {
+    std::array<::epoll_event, events_max> events;
+    const int ready = ::epoll_wait(epoll_.get(), events.data(), events_max, timeout_ms());
+    if (ready == -1) {
+      if (errno == EINTR) return;
+      common::throw_errno("epoll_wait");
+    }
+    for (const ::epoll_event& event : std::span{events}.first(static_cast<std::size_t>(ready))) {
+      handle(event);
+    }
+    if (retry_accept_at_ && clock::now() >= *retry_accept_at_) resume_accepting();
+  }
+
+  [[nodiscard]] std::size_t connection_count() const noexcept { return connections_.size(); }
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  void handle(const ::epoll_event& event) {
+    if (event.data.fd == stop_fd_) return begin_stop();
+    if (event.data.fd == listener_.get()) return accept_all();
+    serve(event.data.fd);
+  }
+
+  // Accepts every client that waits, each with SOCK_NONBLOCK | SOCK_CLOEXEC, until accept says
+  // EAGAIN. A client that is gone already is skipped. Without a free descriptor, pause_accepting():
+  // the listener stays readable and would wake us for ever. A broken listener throws.
+  void accept_all() {
+    COURSE_TODO("02.1");
+  }
+
+  // Files the client in connections_ and asks epoll for what it wants. If epoll has no room for it,
+  // this client is dropped and the others go on.
+  void add(common::unique_fd client) {
+    COURSE_TODO("02.4");
+  }
+
+  // Lets the connection write if it waited for that, else read; erases it when it says closed; tells
+  // epoll when, and only when, what it wants has changed. Of errors the next send or recv tells.
+  void serve(int fd) {
+    const auto found = connections_.find(fd);
+    if (found == connections_.end()) return;  // the listener, closed by a stop in this very batch
+    connection& client = found->second;
+    COURSE_TODO("02.4");
+  }
+
+  void watch(int operation, int fd, std::uint32_t events) {
+    ::epoll_event event{.events = events, .data = {.fd = fd}};
+    common::check(::epoll_ctl(epoll_.get(), operation, fd, &event), "epoll_ctl");
+  }
+
+  void pause_accepting() {
+    watch(EPOLL_CTL_MOD, listener_.get(), 0);
+    retry_accept_at_ = clock::now() + accept_retry_ms;  // sooner, if a connection closes
+  }
+
+  void resume_accepting() {
+    watch(EPOLL_CTL_MOD, listener_.get(), EPOLLIN);
+    retry_accept_at_.reset();
+  }
+
+  // No new clients. SHUT_RD leaves what has arrived readable and puts an EOF behind it, so every
+  // connection echoes what it was sent and then ends by itself.
+  void begin_stop() {
+    stop_deadline_ = clock::now() + stop_grace_ms;
+    watch(EPOLL_CTL_DEL, stop_fd_, 0);
+    listener_.reset();
+    retry_accept_at_.reset();
+    for (const auto& [fd, client] : connections_) ::shutdown(fd, SHUT_RD);
+  }
+
+  [[nodiscard]] bool done() const {
+    if (!stop_deadline_) return false;
+    return connections_.empty() || clock::now() >= *stop_deadline_;
+  }
+
+  [[nodiscard]] int timeout_ms() const {
+    const auto& wake_at = stop_deadline_ ? stop_deadline_ : retry_accept_at_;
+    if (!wake_at) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*wake_at - clock::now());
+    return std::max(static_cast<int>(left.count()), 0);
+  }
+
+  common::unique_fd listener_;
+  int stop_fd_;  // the stop_signal's
+  common::unique_fd epoll_{common::check(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")};
+  std::unordered_map<int, connection> connections_;   // by descriptor
+  std::optional<clock::time_point> retry_accept_at_;  // set while we are out of descriptors
+  std::optional<clock::time_point> stop_deadline_;    // set once a stop was asked for
+  std::array<std::byte, scratch_bytes> scratch_;  // one for all: no byte stays in it between events
+};
+
+}  // namespace epoll
