@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from course_tool import processes
 from course_tool.errors import CourseError
@@ -49,6 +50,11 @@ def candidate(package: str) -> str | None:
     shown = processes.run(["apt-cache", "policy", package], timeout_s=60, env=_ENV).stdout
     found = re.search(r"^  Candidate: (\S+)$", shown, re.MULTILINE)
     return None if found is None or found[1] == "(none)" else found[1]
+
+
+def has_lists() -> bool:
+    """False in a fresh container image: apt has never asked its mirrors what they have."""
+    return any(Path("/var/lib/apt/lists").glob("*_Packages*"))
 
 
 def has_terminal() -> bool:
