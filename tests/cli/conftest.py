@@ -205,11 +205,15 @@ def scripts(tmp_path: Path) -> Callable[[str, str], Path]:
 @pytest.fixture
 def tool_only(tmp_path: Path) -> Path:
     """A clone that is the launcher and a tool which only says how it was called."""
-    root = tmp_path / "another clone"
+    return make_tool_only(tmp_path / "another clone")
+
+
+def make_tool_only(root: Path) -> Path:
+    """Makes that clone in a folder which is not there yet."""
     tool = root / "common" / "tool" / "course_tool"
     tool.mkdir(parents=True)
     shutil.copy2(ROOT / "course", root / "course")
-    for name in ("__init__", "apt", "bootstrap", "errors", "paths", "processes"):
+    for name in ("__init__", "apt", "bootstrap", "errors", "foreground", "paths", "processes"):
         shutil.copy2(ROOT / "common" / "tool" / "course_tool" / f"{name}.py", tool / f"{name}.py")
     (tool / "__main__.py").write_text(
         "import sys\n\n\ndef main():\n    print(sys.prefix, *sys.argv[1:], sep='|')\n    return 7\n"

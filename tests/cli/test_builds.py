@@ -150,7 +150,7 @@ def check_the_test_results() -> None:
     }
     assert results["01.2 it fails"].output == "TODO 01.2: write it\n"
     assert results["01.2 it hangs"].output == "waiting\n"
-    assert results["01.2 it hangs"].seconds >= 1
+    assert results["01.2 it hangs"].seconds > 0.9
     assert results["01.3 it is skipped"].output == "no io_uring: EPERM"
     assert results["01.1 it runs"].tags == ("01", "contract", "01.1")
     assert [each.name for each in ctests.run_tests("student", name_regex=r"^01\.1 ")] == [

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from course_tool import processes
+from course_tool import foreground, processes
 from course_tool.errors import CourseError
 from course_tool.paths import STATE, relative
 
@@ -69,7 +69,10 @@ def may_install(names: Sequence[str], yes: bool) -> bool:
     if not shutil.which("sudo"):
         raise CourseError(f"There is no sudo here, and you are not root. As root, run: {command}")
     if has_terminal():
-        return yes or _asked(f"May I run `{command}`? [Y/n] ")
+        if not yes and not _asked(f"May I run `{command}`? [Y/n] "):
+            return False
+        unlock_sudo()
+        return True
     if not (yes or os.environ.get("CI")):
         raise CourseError(
             f"To install packages I would have to ask, and there is no terminal. Run it yourself: "
@@ -78,6 +81,12 @@ def may_install(names: Sequence[str], yes: bool) -> bool:
     if processes.run(["sudo", "-n", "true"], timeout_s=30).returncode != 0:
         raise CourseError(f"sudo wants a password, and there is no terminal. Run: {command}")
     return True
+
+
+def unlock_sudo() -> None:
+    """Lets sudo ask for the password now, on the terminal; what follows runs without one."""
+    if foreground.run_on_terminal(["sudo", "-v"]) != 0:
+        raise CourseError("sudo did not let you: install the packages as root, or ask who may.")
 
 
 def _asked(question: str) -> bool:

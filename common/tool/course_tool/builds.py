@@ -267,11 +267,11 @@ def build_failure(output: str) -> str:
     for index, line in enumerate(lines):
         if re.match(r"\S[^:]*:\d+:(\d+:)? (fatal )?error: ", line):
             return "\n".join([_from_root(line), *_context(lines[index + 1 :])])
+    if "CMake Error" in output:
+        return _cmake_error(output)
     for index, line in enumerate(lines):
         if re.search(r"undefined reference to|multiple definition of|ld: error:|: error: ", line):
             return "\n".join([_from_root(line), *_context(lines[index + 1 :])])
-    if "CMake Error" in output:
-        return _cmake_error(output)
     tail = [line for line in lines if line][-CONTEXT_LINES:]
     return "\n  ".join(
         ["The build failed, and no compiler said why. The end of its output:", *tail]
