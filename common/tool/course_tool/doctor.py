@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./course doctor`: what this machine can do, chapter by chapter, and the fix for what it cannot."""
+"""`./course doctor`: what this machine can do, chapter by chapter, and the fix for the rest."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ class Report:
     @property
     def ok(self) -> bool:
         """Every chapter that there is can be done here."""
-        return not self._lacking and all(
-            each.answer is Answer.YES for each in self.chapters
-        )
+        return not self._lacking and all(each.answer is Answer.YES for each in self.chapters)
 
     @property
     def _lacking(self) -> list[Check]:
@@ -65,11 +63,7 @@ class Report:
             return f"This machine cannot build the course yet. It lacks: {names}."
         if self.ok:
             ahead = self._ahead()
-            return (
-                f"{self._can()} {ahead}"
-                if ahead
-                else "This machine can do every chapter."
-            )
+            return f"{self._can()} {ahead}" if ahead else "This machine can do every chapter."
         return f"{self._can()} {self._cannot()}".strip()
 
     def _ahead(self) -> str:
@@ -90,16 +84,10 @@ class Report:
         for each in self.chapters:
             if each.missing:
                 first = each.missing[0]
-                more = (
-                    f" and {len(each.missing) - 1} more"
-                    if len(each.missing) > 1
-                    else ""
-                )
+                more = f" and {len(each.missing) - 1} more" if len(each.missing) > 1 else ""
                 came = f": {first.errno}" if first.errno else ""
                 sentences.append(f"{each.number} needs {first.name}{more}{came}.")
-        unknown = [
-            each.number for each in self.chapters if each.answer is Answer.UNKNOWN
-        ]
+        unknown = [each.number for each in self.chapters if each.answer is Answer.UNKNOWN]
         if unknown:
             sentences.append(f"Whether {in_words(unknown)} can be done is unknown.")
         return " ".join(sentences)
@@ -126,9 +114,7 @@ def judge(chapter: Chapter, kernel: Kernel) -> Verdict:
     if kernel.problem:
         return Verdict(*about, Answer.UNKNOWN)
     missing = tuple(
-        each
-        for name in chapter.features
-        if not (each := _named(name, chapter, kernel)).ok
+        each for name in chapter.features if not (each := _named(name, chapter, kernel)).ok
     )
     return Verdict(*about, Answer.NO if missing else Answer.YES, missing)
 
@@ -137,8 +123,8 @@ def _named(name: str, chapter: Chapter, kernel: Kernel) -> Feature:
     feature = kernel.feature(name)
     if feature is None:
         raise CourseError(
-            f"solutions/{chapter.folder}/chapter.toml: features names {name!r}, and the doctor tries "
-            "nothing of that name. docs/reference/features.md lists what it tries."
+            f"solutions/{chapter.folder}/chapter.toml: features names {name!r}, and the doctor "
+            "tries nothing of that name. docs/reference/features.md lists what it tries."
         )
     return feature
 
@@ -148,9 +134,7 @@ def collect() -> Report:
     kernel = doctor_kernel.ask()
     with console.progress("Looking at this machine"):
         host = doctor_host.all_checks()
-    return Report(
-        tuple(host), kernel, tuple(judge(each, kernel) for each in all_chapters())
-    )
+    return Report(tuple(host), kernel, tuple(judge(each, kernel) for each in all_chapters()))
 
 
 def short_verdict() -> str:
@@ -240,14 +224,10 @@ def _show_host(checks: Sequence[Check]) -> None:
 def _show_kernel(report: Report) -> None:
     kernel = report.kernel
     if kernel.problem:
-        _show_trouble(
-            "io_uring", "not tried", kernel.problem, "./course start, then this again"
-        )
+        _show_trouble("io_uring", "not tried", kernel.problem, "./course start, then this again")
         console.out.print()
         return
-    console.out.print(
-        f"Tried on Linux {kernel.release}, with liburing {kernel.liburing}:"
-    )
+    console.out.print(f"Tried on Linux {kernel.release}, with liburing {kernel.liburing}:")
     if kernel.forbidden:
         came = "none of it works"
         _show_trouble("io_uring", came, kernel.forbidden.reason, kernel.forbidden.fix)

@@ -58,16 +58,7 @@ def all_checks() -> list[Check]:
 
 
 def _limits() -> Iterator[Check]:
-    for check in (
-        _cpus,
-        _memory,
-        _disk,
-        _descriptors,
-        _tasks,
-        _locked_memory,
-        _ports,
-        _backlog,
-    ):
+    for check in (_cpus, _memory, _disk, _descriptors, _tasks, _locked_memory, _ports, _backlog):
         yield check()
 
 
@@ -75,9 +66,7 @@ def _limits() -> Iterator[Check]:
 
 
 def _python() -> Check:
-    return Check(
-        "Python", State.GOOD, platform.python_version()
-    )  # an older one never gets here
+    return Check("Python", State.GOOD, platform.python_version())  # an older one never gets here
 
 
 COMPILER = "a C++ compiler"
@@ -110,12 +99,7 @@ def _compiler_command() -> Sequence[str] | None:
 def version_key(need: packages.Need) -> str | None:
     """'CMake 3.25' is a need, 'CMake' is what has a version."""
     return next(
-        (
-            key
-            for key in VERSIONS
-            if need.name == key or need.name.startswith(f"{key} ")
-        ),
-        None,
+        (key for key in VERSIONS if need.name == key or need.name.startswith(f"{key} ")), None
     )
 
 
@@ -139,10 +123,7 @@ def _kind(name: str) -> str:
 
 
 def _purpose(need: packages.Need) -> str:
-    used_by = {
-        "bench": "only ./course bench needs it",
-        "verify": "only ./course verify needs it",
-    }
+    used_by = {"bench": "only ./course bench needs it", "verify": "only ./course verify needs it"}
     beside = used_by.get(need.purpose)
     return f"{need.why}; {beside}" if beside else need.why
 
@@ -167,9 +148,7 @@ def _tracing() -> Check:
             ["strace", "-f", "-c", "-o", "/dev/null", "true"], timeout_s=ASK_TIMEOUT_S
         )
     except CourseError as error:
-        return Check(
-            name, State.LIMITED, "strace hangs", str(error), "./course doctor, again"
-        )
+        return Check(name, State.LIMITED, "strace hangs", str(error), "./course doctor, again")
     if tried.returncode == 0:
         return Check(name, State.GOOD, "allowed")
     said = tried.stderr.strip().splitlines()
@@ -201,18 +180,14 @@ def _smallest(values: Sequence[int | None]) -> int | None:
 def _cgroup_limit(controller: str, v2_file: str, v1_file: str) -> int | None:
     """A container's limit, under either version of cgroups, as its inside sees it."""
     return _smallest(
-        [
-            _number(f"/sys/fs/cgroup/{v2_file}"),
-            _number(f"/sys/fs/cgroup/{controller}/{v1_file}"),
-        ]
+        [_number(f"/sys/fs/cgroup/{v2_file}"), _number(f"/sys/fs/cgroup/{controller}/{v1_file}")]
     )
 
 
 def _rlimit(kind: int) -> tuple[int | None, int | None]:
     """Soft and hard; None is unlimited."""
     soft, hard = (
-        None if each == resource.RLIM_INFINITY else each
-        for each in resource.getrlimit(kind)
+        None if each == resource.RLIM_INFINITY else each for each in resource.getrlimit(kind)
     )
     return soft, hard
 
@@ -224,22 +199,12 @@ def _count(value: int | None) -> str:
 def _size(value: int | None) -> str:
     if value is None:
         return "unlimited"
-    return (
-        f"{value / (1 << 30):.1f} GiB"
-        if value >= 1 << 30
-        else f"{value / (1 << 20):.1f} MiB"
-    )
+    return f"{value / (1 << 30):.1f} GiB" if value >= 1 << 30 else f"{value / (1 << 20):.1f} MiB"
 
 
-def _at_least(
-    name: str, value: int | None, least: int, shown: str, why: str, fix: str
-) -> Check:
+def _at_least(name: str, value: int | None, least: int, shown: str, why: str, fix: str) -> Check:
     enough = value is None or value >= least
-    return (
-        Check(name, State.GOOD, shown)
-        if enough
-        else Check(name, State.LIMITED, shown, why, fix)
-    )
+    return Check(name, State.GOOD, shown) if enough else Check(name, State.LIMITED, shown, why, fix)
 
 
 def _cpus() -> Check:
@@ -313,9 +278,7 @@ def _locked_memory() -> Check:
 
 def _ports() -> Check:
     try:
-        low, high = map(
-            int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
-        )
+        low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
     except (OSError, ValueError):
         return Check("ports", State.GOOD, "not said")
     return _at_least(
