@@ -59,7 +59,7 @@ struct crowd {
   // Moves those whose echo has come; true if there were any.
   bool collect() {
     const auto still_waiting = [](client& each) { return each.recv_some(1).empty(); };
-    const auto done = std::stable_partition(waiting.begin(), waiting.end(), still_waiting);
+    const auto done = std::partition(waiting.begin(), waiting.end(), still_waiting);
     const bool some = done != waiting.end();
     std::move(done, waiting.end(), std::back_inserter(served));
     waiting.erase(done, waiting.end());
