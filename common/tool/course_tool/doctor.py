@@ -50,16 +50,13 @@ class Report:
     @property
     def ok(self) -> bool:
         """Every chapter that there is can be done here."""
-        return not self._lacking and all(each.answer is Answer.YES for each in self.chapters)
-
-    @property
-    def _lacking(self) -> list[Check]:
-        return [check for check in self.host if check.state is State.MISSING]
+        return all(each.answer is Answer.YES for each in self.chapters)
 
     def verdict(self) -> str:
         """One line for `./course start`, and the last of `./course doctor`."""
-        if self._lacking:
-            names = ", ".join(check.name for check in self._lacking)
+        lacking = [check for check in self.host if check.state is State.MISSING]
+        if lacking:
+            names = ", ".join(check.name for check in lacking)
             return f"This machine cannot build the course yet. It lacks: {names}."
         if self.ok:
             ahead = self._ahead()
@@ -106,17 +103,19 @@ def in_words(numbers: Sequence[str]) -> str:
     return f"{'chapter' if len(numbers) == 1 else 'chapters'} {joined}"
 
 
-def judge(chapter: Chapter, kernel: Kernel) -> Verdict:
+def judge(chapter: Chapter, kernel: Kernel, host: Sequence[Check] = ()) -> Verdict:
     """By what the chapter's chapter.toml says it needs."""
     about = (chapter.number, chapter.title, chapter.kernel, chapter.features)
-    if not chapter.features:
-        return Verdict(*about, Answer.YES)
     if kernel.problem:
-        return Verdict(*about, Answer.UNKNOWN)
-    missing = tuple(
-        each for name in chapter.features if not (each := _named(name, chapter, kernel)).ok
-    )
-    return Verdict(*about, Answer.NO if missing else Answer.YES, missing)
+        answer = Answer.UNKNOWN if chapter.features else Answer.YES
+        missing: tuple[Feature, ...] = ()
+    else:
+        features = [_named(name, chapter, kernel) for name in chapter.features]
+        missing = tuple(each for each in features if not each.ok)
+        answer = Answer.NO if missing else Answer.YES
+    if any(check.state is State.MISSING for check in host):
+        answer = Answer.NO  # no compiler, no chapter
+    return Verdict(*about, answer, missing)
 
 
 def _named(name: str, chapter: Chapter, kernel: Kernel) -> Feature:
@@ -134,7 +133,8 @@ def collect() -> Report:
     kernel = doctor_kernel.ask()
     with console.progress("Looking at this machine"):
         host = doctor_host.all_checks()
-    return Report(tuple(host), kernel, tuple(judge(each, kernel) for each in all_chapters()))
+    verdicts = tuple(judge(each, kernel, host) for each in all_chapters())
+    return Report(tuple(host), kernel, verdicts)
 
 
 def short_verdict() -> str:
@@ -157,7 +157,16 @@ def run_doctor(*, as_json: bool) -> int:
 
 def to_json(report: Report) -> str:
     """One document; docs/reference/features.md describes its keys."""
-    host = [{**asdict(check), "state": check.state.value} for check in report.host]
+    host = [
+        {
+            "name": check.name,
+            "state": check.state.value,
+            "value": check.value,
+            "why": check.why,
+            "fix": check.fix,
+        }
+        for check in report.host
+    ]
     chapters = [
         {
             "number": each.number,
@@ -215,10 +224,24 @@ def _show_trouble(name: str, came: str, why: str, fix: str) -> None:
 def _show_host(checks: Sequence[Check]) -> None:
     rows = [(check.name, _mark(check.state), check.value) for check in checks]
     _print_table(("this machine", "", "found"), rows)
+    _show_packages(checks, State.MISSING, "Every chapter needs these; ./course start installs them")
+    _show_packages(checks, State.LIMITED, "Only ./course bench and ./course verify need these")
     for check in checks:
-        if check.state is not State.GOOD:
+        if check.state is not State.GOOD and check.need is None:
             _show_trouble(check.name, check.value, check.why, check.fix)
     console.out.print()
+
+
+def _show_packages(checks: Sequence[Check], state: State, heading: str) -> None:
+    """One command for all of them."""
+    absent = [check for check in checks if check.state is state and check.need]
+    if not absent:
+        return
+    console.out.print(f"{heading}:", style="bold")
+    for check in absent:
+        console.out.print(f"  {check.name}: {check.why}")
+    needs = [check.need for check in absent if check.need]
+    console.out.print(f"  fix: {doctor_host.install_fix(needs)}")
 
 
 def _show_kernel(report: Report) -> None:

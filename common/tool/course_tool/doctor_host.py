@@ -48,6 +48,7 @@ class Check:
     value: str
     why: str = ""  # what it is for; said if it is not good
     fix: str = ""
+    need: packages.Need | None = None  # a package that is not here
 
 
 def all_checks() -> list[Check]:
@@ -108,11 +109,15 @@ def _needs() -> Iterator[Check]:
         name = version_key(need) or need.name
         if need.met():
             yield Check(name, State.GOOD, f"{_kind(name)}{_version(name)}")
-            continue
-        state = State.MISSING if need.purpose == "start" else State.LIMITED
-        command = packages.install_command([need])
-        fix = command or f"install {need.name} with your system's package manager"
-        yield Check(name, state, "not here", _purpose(need), fix)
+        else:
+            state = State.MISSING if need.purpose == "start" else State.LIMITED
+            yield Check(name, state, "not here", need.why, install_fix([need]), need)
+
+
+def install_fix(needs: Sequence[packages.Need]) -> str:
+    """The command for these packages, or their names where we know no package manager."""
+    command = packages.install_command(needs)
+    return command or f"install {', '.join(need.name for need in needs)} by your system's means"
 
 
 def _kind(name: str) -> str:
@@ -120,12 +125,6 @@ def _kind(name: str) -> str:
     command = _compiler_command() if name == COMPILER else None
     found = builds.compiler_version(command[0]) if command else None
     return f"{found[0]} " if found else ""
-
-
-def _purpose(need: packages.Need) -> str:
-    used_by = {"bench": "only ./course bench needs it", "verify": "only ./course verify needs it"}
-    beside = used_by.get(need.purpose)
-    return f"{need.why}; {beside}" if beside else need.why
 
 
 def _version(name: str) -> str:
