@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from course_tool import paths
 
 _TAIL_LINES = 12
+_PIECE = re.compile(r"[^\s/-]+[/-]?")  # what Catch2 keeps in one line
 _CATCH2_COLUMNS = 77  # its width of 80, without the indentation of two and the last column
 _FAILED = re.compile(r"(?P<where>\S.*:\d+): FAILED:$")
 _RULE = re.compile(r"[-=.~]{60,}$")
@@ -18,8 +19,9 @@ _LABELS = re.compile(
     r"(with expansion|with messages?|explicitly with messages?|due to .*|because .*|but .*):$"
 )
 _TODO = re.compile(
-    r"TODO (?P<task>\d\d\.\d+): (?P<title>.*)\n"
-    r"\s*write it at (?P<where>.*:\d+)\n\s*read +(?P<page>\S+)"
+    r"TODO (?P<task>\d\d\.\d+): (?P<title>.*?)\s+write it at\s+(?P<where>.*?:\d+)\s+"
+    r"read\s+(?P<page>\S+)",
+    re.DOTALL,  # in an exception's text, Catch2 has broken it into lines
 )
 _SIGNAL = re.compile(r"  (?P<name>SIG[A-Z]+) - .* signal$")
 _CHILD = re.compile(r"(?P<state>\S+ \(pid \d+\) .*); (its stderr:|it printed nothing on stderr)$")
@@ -100,7 +102,13 @@ def _find_todo(output: str) -> Todo | None:
     match = _TODO.search(output)
     if not match:
         return None
-    return Todo(match["task"], match["title"], shorten(match["where"]), match["page"])
+    title = " ".join(match["title"].split())
+    return Todo(match["task"], title, shorten(_rejoined(match["where"])), match["page"])
+
+
+def _rejoined(path: str) -> str:
+    """A path is broken at a space, or behind a / or - without one."""
+    return re.sub(r"(?<=[/-])\n\s*", "", path).replace("\n  ", " ")
 
 
 def _take_children(lines: Sequence[str]) -> tuple[list[str], tuple[Child, ...]]:
@@ -164,7 +172,7 @@ def _finding(where: str, block: list[str]) -> Finding:
         expansion=texts.get("expansion", ""),
         reason=reason,
         message=shorten(_unwrapped(texts.get("message", ""))),
-        exception=shorten(texts.get("exception", "")),
+        exception=shorten(_unwrapped(texts.get("exception", ""))),
     )
 
 
@@ -183,13 +191,13 @@ def _dedent(lines: list[str]) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Joins the lines that Catch2 broke: those after which the next word had no room."""
+    """Joins the lines that Catch2 broke: those after which the next piece had no room."""
     joined: list[str] = []
     room = 0
     for line in text.splitlines():
-        first_word = line.split(" ", 1)[0]
-        if joined and first_word and len(first_word) >= room:
-            joined[-1] += f" {line}"
+        piece = _PIECE.match(line)
+        if joined and piece and len(piece[0]) >= room:
+            joined[-1] += line if joined[-1].endswith("/") else f" {line}"
         else:
             joined.append(line)
         room = _CATCH2_COLUMNS - len(line)
