@@ -64,7 +64,8 @@ _OUTSIDE = r"[\"'`]?\s*(?P<url>(?:(?:https?|wss?):)?//[^\s\"'`)>]+)"
 _FETCHES = tuple(
     re.compile(before + _OUTSIDE, re.IGNORECASE)
     for before in (
-        r"<(?:script|img|iframe|source|video|audio|embed|track|input)\b[^>]*?\s(?:src|srcset|poster)=",
+        r"<(?:script|img|iframe|source|video|audio|embed|track|input)\b[^>]*?\s(?:src|srcset)=",
+        r"<video\b[^>]*?\sposter=",
         r"<(?:image|use)\b[^>]*?\s(?:xlink:)?href=",
         r"<object\b[^>]*?\sdata=",
         r"\burl\(\s*",

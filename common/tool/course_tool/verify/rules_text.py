@@ -69,7 +69,8 @@ def prose_words(source: Source) -> Iterator[str]:
     for offset, word in banned_in_prose(source.text):
         yield source.at(
             source.line_of(offset),
-            f"{' '.join(word.split())!r} tells a reader who is stuck that they should not be; say it without.",
+            f"{' '.join(word.split())!r} tells a reader who is stuck that they should not be; "
+            "say it without.",
         )
 
 
@@ -91,7 +92,9 @@ def spdx(source: Source) -> Iterator[str]:
 
 
 _HOME = re.compile(r"(?<![\w.~/$}:-])/(?:home|Users|root|work|farm|opt/hosted\w*)/[\w.-]+")
-_MIRROR = re.compile(r"deb\.debian\.org|archive\.ubuntu\.com|(?<![\w.-])mirrors?\.[a-z][\w.-]+")
+_MIRROR = re.compile(
+    r"deb\.debian\.org|archive\.ubuntu\.com|(?<![\w.-])mirrors?(?:\.[a-z0-9-]+){2}"
+)
 
 
 def machine_traces(source: Source) -> Iterator[str]:

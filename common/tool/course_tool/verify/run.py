@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.text import Text
@@ -74,6 +76,25 @@ def run_verify(options: VerifyOptions, items: Sequence[Item] = ITEMS, work: Path
     """Proves every item, or those of options.only. 0 if all of them hold, else 1."""
     selected = select_items(options.only, items)
     work.mkdir(parents=True, exist_ok=True)
+    with _alone_in(work):
+        return _prove_all(selected, options, work)
+
+
+@contextmanager
+def _alone_in(work: Path) -> Iterator[None]:
+    """Two runs would build in one folder, and each would judge what the other has written."""
+    with open(work / "lock", "w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CourseError(
+                "Another `./course verify` runs in this clone. Wait for it, or verify in a clone "
+                "of its own: git clone . ../proof"
+            ) from None
+        yield
+
+
+def _prove_all(selected: Sequence[Item], options: VerifyOptions, work: Path) -> int:
     (work / RESULT.name).unlink(missing_ok=True)
     verdicts: list[Verdict] = []
     for position, item in enumerate(selected, start=1):
