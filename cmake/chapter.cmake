@@ -41,7 +41,8 @@ endfunction()
 
 # course_echo_contract(02)                                 "02 contract: one byte comes back", ...
 # course_echo_contract(05 NAME "coop" ARGS --ring-flags coop)    "05 contract (coop): one byte ..."
-# course_echo_contract(03 NAME "callbacks" PROGRAM callback-server EXCEPT "idle clients cost no CPU")
+# course_echo_contract(03 PROGRAM callbacks EXCEPT "idle clients cost no CPU")
+#                                                    "03 contract (callbacks): one byte comes back"
 #
 # Runs the echo contract (tests/support/contract_*.cpp) against a chapter's server: a CTest test for
 # each case, labeled with the chapter and "contract". EXCEPT names cases, whole and exactly, that
@@ -51,6 +52,9 @@ function(course_echo_contract number)
   set(program ${number}-server)
   if(arg_PROGRAM)
     set(program ${number}-${arg_PROGRAM})
+    if(NOT arg_NAME)
+      set(arg_NAME ${arg_PROGRAM})
+    endif()
   endif()
   set(prefix "${number} contract: ")
   if(arg_NAME)

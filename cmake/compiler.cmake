@@ -38,7 +38,8 @@ elseif(COURSE_SANITIZE STREQUAL "thread")
 elseif(COURSE_SANITIZE STREQUAL "fuzzer")
   set(sanitizers address,undefined)  # -fsanitize=fuzzer itself goes to the fuzz targets alone
 elseif(NOT COURSE_SANITIZE STREQUAL "")
-  message(FATAL_ERROR "COURSE_SANITIZE is '${COURSE_SANITIZE}'; it takes address, thread or fuzzer.")
+  message(FATAL_ERROR
+    "COURSE_SANITIZE is '${COURSE_SANITIZE}'; it takes address, thread or fuzzer.")
 endif()
 if(sanitizers)
   target_compile_options(course-options INTERFACE
