@@ -21,7 +21,7 @@ from course_tool.errors import CourseError
 
 Scripts = Callable[[str, str], Path]
 
-MAKE_TIMEOUT_S = 50
+MAKE_TIMEOUT_S = 110
 DONE = 7  # what the tool in this clone returns
 
 
