@@ -247,7 +247,7 @@ class LiveCourse:
         shutil.copy2(ROOT / "cmake" / "dependencies.cmake", self.root / "cmake")
 
     def commit(self) -> None:
-        (self.root / ".gitignore").write_text("/build/\n/.course/\n__pycache__/\n")
+        (self.root / ".gitignore").write_text("/build/\n/.course/\n/.deps\n__pycache__/\n")
         git(self.root, "init", "-q")
         git(self.root, "add", "-A")
         git(self.root, "commit", "-q", "-m", "the course")

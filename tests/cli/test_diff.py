@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from live_course import LiveCourse, flat
-from terminal import Terminal
+from terminal import CTRL_C, Terminal
 
 
 def test_before_green_it_needs_a_yes(live: LiveCourse) -> None:
@@ -58,6 +58,14 @@ def test_on_a_terminal_it_asks(live: LiveCourse) -> None:
             code = terminal.wait()
         assert code == (0 if shown else 1)
         assert ("step(0);" in terminal.text) == shown
+
+
+def test_ctrl_c_at_the_question(live: LiveCourse) -> None:
+    with Terminal(live, "diff", "01") as terminal:
+        terminal.wait_for("[y/N]")
+        terminal.type(CTRL_C)
+        assert terminal.wait() == 130
+    assert terminal.text.count("interrupted") == 1
 
 
 def test_bad_input(live: LiveCourse) -> None:

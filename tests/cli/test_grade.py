@@ -16,6 +16,7 @@ from live_course import LiveCourse, flat, wait_until
 
 @pytest.fixture
 def cloned(live: LiveCourse) -> LiveCourse:
+    live.link_dependencies()
     live.commit()
     return live
 
@@ -175,7 +176,8 @@ def test_ctrl_c_leaves_nothing(cloned: LiveCourse, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     tool = cloned.start("grade", "--out", "result.json", env={"TMPDIR": str(scratch)})
-    wait_until(lambda: alive_with("compile.py"), "the build")
+    compiles = "compile.py " + str(scratch)
+    wait_until(lambda: alive_with(compiles), "the build")
     tool.send_signal(signal.SIGINT)
     _, err = tool.communicate(timeout=10)
     assert tool.returncode == 130

@@ -190,6 +190,14 @@ def test_ctrl_c_leaves_no_process(live: LiveCourse, where: str, tmp_path: Path) 
     assert not list(scratch.iterdir())
 
 
+def test_results_are_shown_even_if_they_cannot_be_remembered(live: LiveCourse) -> None:
+    (live.root / ".course").write_text("not a folder")
+    done = live.run("test", "01", "-t", "1")
+    assert done.code == 1
+    assert "01.1 Add 0 of 2 red: not written yet" in flat(done.out)
+    assert "Could not write .course" in done.err and "will not know of this run" in flat(done.err)
+
+
 def test_two_at_once_both_end_well(live: LiveCourse) -> None:
     live.solve()
     tools = [live.start("test", number, "-t", "1") for number in ("01", "01")]
