@@ -28,7 +28,7 @@ SECTIONS = [
     "changed",
     "teaching",
 ]
-FLAG = re.compile(r'\.add\("(--[a-z-]+)"')
+FLAG = re.compile(r'\.?add(?:_option)?\("(--[a-z-]+)"')
 
 
 def html_of(site: Site, page: str) -> str:
@@ -57,6 +57,17 @@ def test_the_home_page_names_every_chapter(site: Site) -> None:
     for chapter in all_chapters(ROOT):
         assert f'href="chapters/{chapter.folder}/"' in html, f"no link to {chapter.folder}"
     assert html.count('class="rung coming"') == len(planned) - len(all_chapters(ROOT))
+
+
+def test_the_readme_names_every_chapter() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    built = {chapter.number: chapter for chapter in all_chapters(ROOT)}
+    for planned in tomllib.loads((DOCS / "plan.toml").read_text(encoding="utf-8"))["chapters"]:
+        chapter = built.get(planned["number"])
+        title = f"[{chapter.title}]({chapter.page_name})" if chapter else planned["title"]
+        idea, state = (chapter.idea, "ready") if chapter else (planned["idea"], "coming")
+        wanted = f"| {planned['number']} | {title} | {idea} | {state} |"
+        assert wanted in lines, f"README.md has no line {wanted}"
 
 
 def test_the_servers_page_names_every_flag_and_no_other(site: Site) -> None:
