@@ -101,7 +101,7 @@ KEEPS = [
     (rules_text.spdx, ""),
     (rules_text.machine_traces, "build/work/ and ~/course and ${HOME}/work/x and /proc/1/fd\n"),
     (rules_cpp.contract, CONTRACT),
-    (rules_cpp.contract, CONTRACT.replace("#pragma", "// Rule     one.\n// See      two(2)\n#pragma")),
+    (rules_cpp.contract, CONTRACT.replace("#pragma", "// Rule     one.\n// See      two\n#pragma")),
     (rules_cpp.includes, '#include "ring.hpp"\n#include <liburing/io_uring.h>\n'),
     (rules_cpp.lambda_coroutines, "run([&] { x = 1; });\nco_await f();\n"),
     (rules_cpp.lambda_coroutines, "auto f = [](int fd) -> task<> { co_return; };\n"),
