@@ -186,8 +186,8 @@ class LiveCourse:
         self.root = root
         self._add_second_chapter()
         source = ROOT / "common" / "tool" / "course_tool"
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(source, root / "common" / "tool" / "course_tool", ignore=ignored)
+        unfinished = shutil.ignore_patterns("*.pyc.*")  # another test may be compiling just now
+        shutil.copytree(source, root / "common" / "tool" / "course_tool", ignore=unfinished)
         (root / "CMakePresets.json").write_text(json.dumps(PRESETS))
         self._write("CMakeLists.txt", CMAKE_LISTS)
         self._write("cmake/compile.py", COMPILE)
@@ -257,8 +257,7 @@ class LiveCourse:
     def environment(self, **more: str) -> dict[str, str]:
         left_out = ("NO_COLOR", "FORCE_COLOR", "COURSE_REQUIRE_FEATURES", "CXX", "COLUMNS")
         kept = {name: value for name, value in os.environ.items() if name not in left_out}
-        tool = {"PYTHONPATH": str(self.root / "common" / "tool"), "PYTHONDONTWRITEBYTECODE": "1"}
-        return {**kept, **tool, **more}
+        return {**kept, "PYTHONPATH": str(self.root / "common" / "tool"), **more}
 
     def command(self, *args: str | Path) -> list[str]:
         return [sys.executable, "-m", "course_tool", *map(str, args)]

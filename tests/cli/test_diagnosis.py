@@ -209,5 +209,25 @@ def test_without_a_report_there_is_what_was_printed() -> None:
     assert diagnose("").tail == ()
 
 
+def test_of_a_sanitizers_report_it_is_what_is_about_the_course() -> None:
+    report = f"""
+        before
+        {"=" * 65}
+        ==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1 at pc 0x2
+        READ of size 1 at 0x1 thread T1
+            #0 0x2 in blocking::send_all(int, std::span<char>) {ROOT}/chapters/01-x/echo.hpp:33:42
+            #1 0x3 in std::__invoke_impl<a, b>(std::__invoke_other) /usr/include/c++/12/invoke.h:61
+            #2 0x4 in operator new[](unsigned long) (/tmp/build/01-tests+0x3)
+
+        SUMMARY: AddressSanitizer: heap-use-after-free
+        Shadow bytes around the buggy address:
+    """
+    assert diagnose(dedent(report)).tail == (
+        "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1 at pc 0x2",
+        "READ of size 1 at 0x1 thread T1",
+        "    #0 chapters/01-x/echo.hpp:33:42 in blocking::send_all",
+    )
+
+
 def test_the_clones_folder_is_left_out_of_paths() -> None:
     assert shorten(f"see {ROOT}/a.hpp:3 and /b.hpp") == "see a.hpp:3 and /b.hpp"

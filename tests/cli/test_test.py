@@ -66,7 +66,7 @@ def test_a_crash_is_said_in_words_with_the_last_that_was_printed(live: LiveCours
     live.say("01.2: crash")
     out = flat(live.run("test", "01").out)
     assert "01.2 says yes It crashed: ended by SIGSEGV: it touched memory" in out
-    assert "The last that the test printed: about to fall over" in out
+    assert "It printed: about to fall over" in out
     assert "Unknown expression" not in out
 
 

@@ -13,7 +13,7 @@ _TAIL_LINES = 12
 _PIECE = re.compile(r"[^\s/-]+[/-]?")  # what Catch2 keeps in one line
 _CATCH2_COLUMNS = 77  # its width of 80, without the indentation of two and the last column
 _FAILED = re.compile(r"(?P<where>\S.*:\d+): FAILED:$")
-_RULE = re.compile(r"[-=.~]{60,}$")
+_RULE = re.compile(r"[-=.~]{79,80}$")  # a sanitizer's is shorter
 _BANNERS = re.compile(r"Filters: |Randomness seeded to: |Run with -\? for|\S+ is a Catch2 v")
 _LABELS = re.compile(
     r"(with expansion|with messages?|explicitly with messages?|due to .*|because .*|but .*):$"
@@ -25,6 +25,12 @@ _TODO = re.compile(
 )
 _SIGNAL = re.compile(r"  (?P<name>SIG[A-Z]+) - .* signal$")
 _CHILD = re.compile(r"(?P<state>\S+ \(pid \d+\) .*); (its stderr:|it printed nothing on stderr)$")
+_SANITIZER = re.compile(r"(ERROR|WARNING): \w+Sanitizer|: runtime error: ")
+_FRAME = re.compile(
+    r"\s+(?P<number>#\d+) 0x\w+ in (?P<function>.*) "
+    r"(?P<file>(chapters|solutions|tests|common)/\S+:\d+(:\d+)?)$"
+)
+_ANY_FRAME = re.compile(r"\s+#\d+ 0x")
 _NO_EXPRESSION = "{Unknown expression after the reported line}"
 _SIGNAL_MEANINGS = {
     "SIGSEGV": "it touched memory that is not its own",
@@ -78,7 +84,7 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     signal: str | None  # "SIGSEGV: it touched memory that is not its own"
     children: tuple[Child, ...]
-    tail: tuple[str, ...]  # the last lines that the test program itself printed
+    tail: tuple[str, ...]  # what the test program itself printed: a sanitizer's report, or the end
 
 
 def diagnose(output: str) -> Diagnosis:
@@ -120,7 +126,7 @@ def _take_children(lines: Sequence[str]) -> tuple[list[str], tuple[Child, ...]]:
         match = _CHILD.match(line)
         if stderr is not None and not match and line.startswith("    "):
             stderr.append(shorten(line[4:].rstrip()))
-            children[-1] = Child(children[-1].state, tuple(stderr[-_TAIL_LINES:]))
+            children[-1] = Child(children[-1].state, _telling(stderr))
         elif match:
             children.append(Child(match["state"], ()))
             stderr = []
@@ -217,4 +223,24 @@ def _tail(lines: Sequence[str]) -> tuple[str, ...]:
             in_report = False
         elif not in_report and line.strip():
             printed.append(shorten(line.rstrip()))
-    return tuple(printed[-_TAIL_LINES:])
+    return _telling(printed)
+
+
+def _telling(lines: Sequence[str]) -> tuple[str, ...]:
+    """What a sanitizer says about the course's own files; without a report, the last lines."""
+    for number, line in enumerate(lines):
+        if _SANITIZER.search(line):
+            return tuple(_in_course_files(lines[number:]))[:_TAIL_LINES]
+    return tuple(lines[-_TAIL_LINES:])
+
+
+def _in_course_files(report: Sequence[str]) -> Iterator[str]:
+    """Leaves out the frames of the standard library, whose names are as long as a page."""
+    for line in report:
+        frame = _FRAME.match(line)
+        if line.startswith("SUMMARY: "):
+            return
+        if not _ANY_FRAME.match(line):
+            yield line
+        elif frame:
+            yield f"    {frame['number']} {frame['file']} in {frame['function'].partition('(')[0]}"

@@ -73,7 +73,7 @@ def _show_test(test: TestResult, diagnosis: Diagnosis, findings_max: int | None)
             _show_printed(f"{child.state}{'; its stderr:' if child.stderr else ''}", child.stderr)
     no_word = test.status in ("crashed", "timeout") or not diagnosis.findings
     if diagnosis.tail and (no_word or findings_max is None):
-        _show_printed("The last that the test printed:", diagnosis.tail)
+        _show_printed("It printed:", diagnosis.tail)
 
 
 def _show_printed(title: str, lines: Sequence[str]) -> None:
