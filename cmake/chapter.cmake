@@ -32,8 +32,8 @@ function(course_program number name)
 endfunction()
 
 # course_tests(02 loop_test.cpp server_test.cpp) makes 02-tests; every case is a CTest test of its
-# own, labeled with the chapter and with its Catch2 tags (the task it belongs to). Building NN-tests
-# builds the chapter's programs too, which the tests run.
+# own, labeled with the chapter; its name starts with its task. Building NN-tests builds the
+# chapter's programs too, which the tests run.
 function(course_tests number)
   add_executable(${number}-tests ${ARGN})
   target_link_libraries(${number}-tests PRIVATE chapter-${number} test-support)
@@ -41,7 +41,7 @@ function(course_tests number)
   if(programs)
     add_dependencies(${number}-tests ${programs})
   endif()
-  catch_discover_tests(${number}-tests DISCOVERY_MODE PRE_TEST ADD_TAGS_AS_LABELS
+  catch_discover_tests(${number}-tests DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT 20 LABELS ${number})
 endfunction()
 
