@@ -15,7 +15,7 @@ DISCUSSION_MINUTES = 15
 
 
 def timetable() -> str:
-    """{{ timetable }}: reading at home, tasks and checkpoint in class, and the sessions it takes."""
+    """{{ timetable }}: the minutes of each chapter, and the sessions it takes."""
     rows = [
         "| chapter | reading | tasks | checkpoint | sessions |",
         "|---|---:|---:|---:|---:|",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every error message of the course's programs, read from their source: a reader finds what they saw."""
+"""Every error message of the course's programs, read from their source."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ _STRINGS = re.compile(r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*')
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 # Comments, includes and flags: their strings are explained on other pages.
 _NO_MESSAGE = re.compile(
-    r'//[^\n]*|^#[^\n]*|R"\(.*?\)"|(add|add_option|add_subcommand|flag_set \w+)\s*[({][^;]*?[)}]',
+    r'//[^\n]*|^#[^\n]*|R"\(.*?\)"|'
+    r"(add|add_option|add_subcommand|flag_set \w+)\s*[({][^;]*?[)}]",
     re.MULTILINE | re.DOTALL,
 )
 
 
 def tool_messages() -> str:
-    """{{ tool_messages }}: the messages of ./course, a heading a module; then of the C++ programs."""
+    """{{ tool_messages }}: the messages of ./course, by module, then of the C++ programs."""
     trees = {file: ast.parse(file.read_text("utf-8")) for file in sorted(TOOL.rglob("*.py"))}
     classes = _error_classes(trees.values())
     parts = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Writes docs/outputs/ anew: runs each command of outputs.toml in a copy of the clone.
 
-.venv/bin/python docs/_hooks/outputs.py [NAME…]      takes some minutes: the copy is built from scratch
+.venv/bin/python docs/_hooks/outputs.py [NAME…]     (minutes: the copy is built from scratch)
 """
 
 from __future__ import annotations
