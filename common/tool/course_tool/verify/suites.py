@@ -35,20 +35,16 @@ def _pytest(context: Context, folder: Path) -> Outcome:
     outcome = Outcome("tests")
     report = context.work / f"pytest-{folder.name}.xml"
     report.unlink(missing_ok=True)
-    args = [
-        sys.executable,
-        "-m",
-        "pytest",
-        folder,
-        "-q",
-        "-n",
-        str(cores()),
-        "-p",
-        "no:cacheprovider",
-    ]
-    args += ["--junitxml", report]
-    with console.progress(f"Running {relative(folder)}"):
-        finished = run(args, timeout_s=SUITE_TIMEOUT_S, env={"COURSE_REQUIRE_FEATURES": "1"})
+    args = [sys.executable, "-m", "pytest", folder, "-v", "-p", "no:cacheprovider"]
+    # Some tests build for a minute: the other core takes over what would wait behind them.
+    args += ["-n", str(cores()), "--dist", "worksteal", "--junitxml", report]
+    with console.progress(f"Running {relative(folder)}", total=100) as steps:
+        finished = run(
+            args,
+            timeout_s=SUITE_TIMEOUT_S,
+            env={"COURSE_REQUIRE_FEATURES": "1"},
+            on_line=lambda line: _show(line, steps),
+        )
     log = context.write_log(f"pytest-{folder.name}", finished.stdout + finished.stderr)
     if not report.is_file():
         raise CourseError(f"pytest could not run {relative(folder)}; what it said is in {log}")
@@ -57,6 +53,13 @@ def _pytest(context: Context, folder: Path) -> Outcome:
     if outcome.holds and finished.returncode != 0:
         outcome.failures.append(f"pytest {relative(folder)} ended badly; what it said is in {log}")
     return outcome
+
+
+def _show(line: str, steps: console.Steps) -> None:
+    """xdist's lines: `[gw1] [ 42%] PASSED tests/cli/test_a.py::test_b`."""
+    found = re.match(r"\[gw\d+\] \[ *(\d+)%\] \w+ \S*::(\S+)", line)
+    if found:
+        steps.at(int(found[1]), 100, found[2][:40])
 
 
 def read_junit(report: Path) -> Iterator[str | None]:
