@@ -107,6 +107,10 @@ std::string messages(const measurement& result) {
 
 std::string to_json(const options& asked, const measurement& result) {
   const double seconds = result.seconds();
+  // By CLOCK_MONOTONIC, so that others can tell what happened while we measured; 0 if we did not.
+  const auto monotonic = [&](std::int64_t at_ns) {
+    return result.ended_ns > 0 ? static_cast<double>(at_ns) / 1e9 : 0;
+  };
   const auto rate = [seconds](double amount) { return seconds > 0 ? amount / seconds : 0; };
   const std::vector<std::string> members = {
       fmt::format("\"mode\": \"{}\"", asked.mode == protocol::echo ? "echo" : "http"),
@@ -114,9 +118,8 @@ std::string to_json(const options& asked, const measurement& result) {
       fmt::format("\"completed\": {}", result.completed),
       fmt::format("\"requests_on_wire\": {}", result.on_wire),
       fmt::format("\"seconds\": {:.6f}", seconds),
-      // By CLOCK_MONOTONIC, so that others can tell what happened while we measured.
-      fmt::format("\"began_monotonic_s\": {:.6f}", static_cast<double>(result.began_ns) / 1e9),
-      fmt::format("\"ended_monotonic_s\": {:.6f}", static_cast<double>(result.ended_ns) / 1e9),
+      fmt::format("\"began_monotonic_s\": {:.6f}", monotonic(result.began_ns)),
+      fmt::format("\"ended_monotonic_s\": {:.6f}", monotonic(result.ended_ns)),
       fmt::format("\"requests_per_s\": {:.3f}", rate(static_cast<double>(result.completed))),
       fmt::format("\"mib_per_s\": {:.4f}", rate(static_cast<double>(result.bytes) / (1024 * 1024))),
       "\"latency_us\": " + latency(result.latency),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "program.hpp"
 
-#include <fmt/core.h>
 #include <signal.h>
 
 #include <cstdio>
@@ -40,10 +39,10 @@ measurement try_run(const options& asked) {
 }
 
 int drive(const options& asked, std::ofstream& json) {
-  fmt::print("{}", describe_target(asked));
+  std::fputs(describe_target(asked).c_str(), stdout);
   std::fflush(stdout);  // the run may take long, and a reader wants to know what runs
   const measurement result = try_run(asked);
-  fmt::print("{}", describe_result(asked, result));
+  std::fputs(describe_result(asked, result).c_str(), stdout);
   for (const std::string& sentence : describe_trouble(result)) common::log(sentence);
   if (json.is_open() && !(json << to_json(asked, result) << std::flush)) {
     common::log("--json " + asked.json_file + ": not written, the disk may be full");

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import signal
 import socket
@@ -15,6 +16,8 @@ import faulty_server as faulty
 import pytest
 from faulty_server import EchoServer, Honest
 from loadgen_run import Run, loadgen, run, start
+
+from course_tool import builds, processes
 
 STALL_S = 0.5
 SPARE_S = 2.0  # beyond the stall timeout: one second is promised, one is for a busy machine
@@ -167,6 +170,21 @@ def test_ipv6_works() -> None:
     with server:
         done = run("echo", "--host", "::1", "--port", server.port, "--requests", 100)
     assert done.code == 0, done.err
+
+
+def test_ten_thousand_connections_to_the_epoll_server() -> None:
+    descriptors = 10_100
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < descriptors:
+        pytest.skip(f"this machine allows a process fewer than {descriptors} descriptors")
+    builds.build("reference", ["02-server"])
+    server = ["sh", "-c", f'ulimit -n {descriptors} && exec "$0"']
+    with processes.Server([*server, builds.program("reference", "02-server")]) as running:
+        done = run(
+            "echo", "--port", running.port, "--conns", 10_000, "--requests", 30_000,
+            "--stall-timeout", 20,
+        )  # fmt: skip
+    assert done.code == 0, done.err
+    assert done.json["completed"] == 30_000
 
 
 # --- Wrong bytes

@@ -268,6 +268,7 @@ TEST_CASE("responses read the same at every split", "[loadgen]") {
     CHECK(read_all({conversation.substr(0, cut), conversation.substr(cut)}) == whole);
   }
   std::vector<std::string_view> single;
+  single.reserve(conversation.size());
   for (std::size_t at = 0; at < conversation.size(); ++at) {
     single.push_back(conversation.substr(at, 1));
   }
