@@ -44,7 +44,7 @@ echo_exchange::echo_exchange(const byte_loop& pattern, std::size_t message_bytes
 }
 
 std::size_t echo_exchange::first_request(std::size_t slot) const noexcept {
-  return pattern_start(first_connection_ + slot);
+  return pattern_start(first_connection_ + slot, pattern_.period());
 }
 
 void echo_exchange::reconnect(std::size_t slot) {

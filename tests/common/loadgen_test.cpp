@@ -54,15 +54,19 @@ TEST_CASE("a byte_loop repeats its period without a seam", "[loadgen]") {
 }
 
 TEST_CASE("no two connections start at the same place of the pattern", "[loadgen]") {
-  constexpr std::size_t connections_max = 60'000;
-  std::set<std::size_t> starts;
-  for (std::size_t i = 0; i < connections_max; ++i) starts.insert(loadgen::pattern_start(i));
-  CHECK(starts.size() == connections_max);
-  CHECK(*starts.rbegin() < loadgen::pattern_period);
+  for (const std::size_t connections : {1, 50, 8'190, 8'191, 60'000}) {
+    const std::size_t period = loadgen::pattern_period(connections);
+    std::set<std::size_t> starts;
+    for (std::size_t i = 0; i < connections; ++i) {
+      starts.insert(loadgen::pattern_start(i, period));
+    }
+    CHECK(starts.size() == connections);
+    CHECK(*starts.rbegin() < period);
+  }
 }
 
 TEST_CASE("eight bytes of the pattern tell their place", "[loadgen]") {
-  const byte_loop pattern = loadgen::make_pattern();
+  const byte_loop pattern = loadgen::make_pattern(60'000);
   for (std::size_t at = 0; at < pattern.period(); at += 997) {
     UNSCOPED_INFO("the pattern repeats inside its period: is its generator random enough?");
     CHECK(pattern.find(pattern.piece(at, 8)) == at);
@@ -77,7 +81,7 @@ TEST_CASE("eight bytes of the pattern tell their place", "[loadgen]") {
 // --- Echoes
 
 TEST_CASE("an echo is accepted however it is cut, and only as sent", "[loadgen]") {
-  const byte_loop pattern = loadgen::make_pattern();
+  const byte_loop pattern = loadgen::make_pattern(3);
   constexpr std::size_t message_bytes = 100;
   for (std::size_t cut = 1; cut < message_bytes; ++cut) {
     echo_exchange talk{pattern, message_bytes, 0, 2};
@@ -92,7 +96,7 @@ TEST_CASE("an echo is accepted however it is cut, and only as sent", "[loadgen]"
 }
 
 TEST_CASE("two echoes at once are taken one by one", "[loadgen]") {
-  const byte_loop pattern = loadgen::make_pattern();
+  const byte_loop pattern = loadgen::make_pattern(3);
   echo_exchange talk{pattern, 10, 5, 1};
   const auto both = pattern.piece(talk.first_request(0), 20);
   const loadgen::taken first = talk.take(0, both);
@@ -102,7 +106,7 @@ TEST_CASE("two echoes at once are taken one by one", "[loadgen]") {
 }
 
 TEST_CASE("another connection's echo names that connection", "[loadgen]") {
-  const byte_loop pattern = loadgen::make_pattern();
+  const byte_loop pattern = loadgen::make_pattern(3);
   echo_exchange talk{pattern, 64, 100, 3};
   CHECK(talk.take(0, pattern.piece(talk.first_request(2), 64)).result == verdict::wrong);
   CHECK_THAT(talk.why(), ContainsSubstring("these bytes belong to connection 102"));
