@@ -54,7 +54,7 @@ TEST_CASE("a byte_loop repeats its period without a seam", "[loadgen]") {
 }
 
 TEST_CASE("no two connections start at the same place of the pattern", "[loadgen]") {
-  for (const std::size_t connections : {1, 50, 8'190, 8'191, 60'000}) {
+  for (const std::size_t connections : {1u, 50u, 8'190u, 8'191u, 60'000u}) {
     const std::size_t period = loadgen::pattern_period(connections);
     std::set<std::size_t> starts;
     for (std::size_t i = 0; i < connections; ++i) {
