@@ -83,7 +83,7 @@ _NAMES_ONLY = re.compile(
 )
 
 
-def requested_urls(text: str) -> Iterator[tuple[int, str]]:
+def outside_requests(text: str) -> Iterator[tuple[int, str]]:
     """Where a file makes a browser ask another host, and for what."""
     for pattern in _FETCHES:
         for match in pattern.finditer(text):
@@ -94,16 +94,10 @@ def requested_urls(text: str) -> Iterator[tuple[int, str]]:
             yield element.start(), href["url"]
 
 
-def outside_requests(name: str, text: str) -> Iterator[str]:
-    """The same as sentences; `name` is the file's."""
-    for offset, url in sorted(requested_urls(text)):
-        line = text.count("\n", 0, offset) + 1
-        yield f"{name}:{line}: asks another host for {url}; {KEEP_IT_HERE}"
-
-
 def source_requests(source: Source) -> Iterator[str]:
     text = without_fences(source.text) if source.matches("*.md") else source.text
-    yield from outside_requests(source.path, text)
+    for offset, url in sorted(outside_requests(text)):
+        yield source.at(source.line_of(offset), f"asks another host for {url}; {KEEP_IT_HERE}")
 
 
 def configured_requests(source: Source) -> Iterator[str]:

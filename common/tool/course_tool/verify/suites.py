@@ -16,7 +16,7 @@ from course_tool.errors import CourseError
 from course_tool.paths import ROOT, TESTS, relative
 from course_tool.processes import Finished, run
 from course_tool.verify.outcome import Context, Outcome
-from course_tool.verify.rules_pages import KEEP_IT_HERE, requested_urls
+from course_tool.verify.rules_pages import KEEP_IT_HERE, outside_requests
 from course_tool.verify.trees import cores
 
 SUITE_TIMEOUT_S = 900
@@ -108,7 +108,7 @@ def prove_site(context: Context) -> Outcome:
     asking: dict[str, list[str]] = {}
     files = sorted([*site.rglob("*.html"), *site.rglob("*.css")])
     for file in files:
-        for _, url in requested_urls(file.read_text(encoding="utf-8")):
+        for _, url in outside_requests(file.read_text(encoding="utf-8")):
             asking.setdefault(url, []).append(file.relative_to(site).as_posix())
     outcome.proved = len([file for file in files if file.suffix == ".html"])
     outcome.fail_all(_request(url, names) for url, names in asking.items())
