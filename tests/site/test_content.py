@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from building import Site
 
-from course_tool.chapters import Chapter, all_chapters
+import stubs
+from course_tool.chapters import Chapter, all_chapters, find_task
+from course_tool.marks import starter_text
 from course_tool.paths import DOCS, ROOT
 
 SECTIONS = [
@@ -96,6 +98,25 @@ def test_every_output_says_how_it_was_made() -> None:
     listed = {entry["file"] for entry in entries}
     there = {file.name for file in folder.iterdir()} - {"outputs.toml"}
     assert listed == there, "docs/outputs/ and its outputs.toml differ"
+
+
+@pytest.mark.parametrize(
+    "file", sorted((DOCS / "outputs").glob("*.txt")), ids=lambda file: file.name
+)
+def test_an_output_names_lines_and_tests_as_they_are_now(file: Path) -> None:
+    """Else: .venv/bin/python docs/_hooks/outputs.py NAME"""
+    wrong = []
+    output = file.read_text(encoding="utf-8")
+    for task, name, line in re.findall(r"(\d\d\.\d).* write it at chapters/(\S+):(\d+)", output):
+        starter = starter_text((ROOT / "solutions" / name).read_text(encoding="utf-8"))
+        if "COURSE_TODO" not in starter.splitlines()[int(line) - 1]:
+            wrong.append(f"{task} is not at chapters/{name}:{line}")
+    for task, count in re.findall(r"│ (\d\d\.\d) │.*│ *\d+ of +(\d+) │", output):
+        chapter, _ = find_task(task, ROOT)
+        tests = len(stubs.test_names(chapter.tests, task))
+        if tests != int(count):
+            wrong.append(f"{task} has {tests} tests, not {count}")
+    assert not wrong, f"docs/outputs/{file.name} is out of date: {'; '.join(wrong)}"
 
 
 def test_every_drawing_keeps_the_style() -> None:
