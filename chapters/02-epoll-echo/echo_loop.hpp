@@ -84,8 +84,8 @@ class echo_loop {
     COURSE_TODO("02.1");
   }
 
-  // Files the client in connections_ and asks epoll for what it wants. If epoll has no room for it,
-  // this client is dropped, with a line in the log, and the others go on.
+  // Files the client in connections_ and asks epoll for its bytes: nothing is unsent yet. If epoll has
+  // no room for it, this client is dropped, with a line in the log, and the others go on.
   void add(common::unique_fd client) {
     COURSE_TODO("02.1");
   }

@@ -76,7 +76,7 @@ class thread_server {
   void start_session(common::unique_fd client) {
     // --8<-- [start:task-01-4b]
     const std::lock_guard lock{mutex_};  // the new thread waits here until its entry is complete
-    const session_place self = sessions_.insert(sessions_.end(), {std::move(client), {}});
+    const auto self = sessions_.insert(sessions_.end(), {std::move(client), {}});
     try {
       self->thread = std::thread{[this, self] { converse(self); }};
     } catch (const std::system_error& error) {

@@ -105,14 +105,14 @@ class echo_loop {
     // --8<-- [end:task-02-1]
   }
 
-  // Files the client in connections_ and asks epoll for what it wants. If epoll has no room for it,
-  // this client is dropped, with a line in the log, and the others go on.
+  // Files the client in connections_ and asks epoll for its bytes: nothing is unsent yet. If epoll has
+  // no room for it, this client is dropped, with a line in the log, and the others go on.
   void add(common::unique_fd client) {
     // --8<-- [start:task-02-1b]
     const int fd = client.get();
-    const connection& added = connections_.emplace(fd, std::move(client)).first->second;
+    connections_.emplace(fd, std::move(client));
     try {
-      watch(EPOLL_CTL_ADD, fd, added.wanted_events());
+      watch(EPOLL_CTL_ADD, fd, EPOLLIN);
     } catch (const std::system_error& error) {
       common::log(std::string{"dropped a client: "} + error.what());
       connections_.erase(fd);

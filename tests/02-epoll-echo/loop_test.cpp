@@ -55,7 +55,8 @@ std::map<int, unsigned> interest_list() {
     std::ifstream info{"/proc/self/fdinfo/" + entry.path().filename().string()};
     for (std::string line; std::getline(info, line);) {
       std::istringstream words{line};
-      std::string tfd, events;
+      std::string tfd;
+      std::string events;
       int fd = -1;
       unsigned mask = 0;
       if (words >> tfd >> fd >> events >> std::hex >> mask && tfd == "tfd:") interest[fd] = mask;
@@ -126,7 +127,7 @@ TEST_CASE("02.1 a new client is watched for bytes, and only for bytes", "[02.1]"
   const client silent{server.port};
   const std::size_t before = watched_for(EPOLLIN);  // the listener and the stop signal
   server.loop.turn();
-  UNSCOPED_INFO("is the client in connections_ and registered with its wanted_events()?");
+  UNSCOPED_INFO("is the client in connections_, and registered for EPOLLIN?");
   CHECK(watched_for(EPOLLIN) == before + 1);
   UNSCOPED_INFO("a socket with room reports EPOLLOUT at once, for ever");
   CHECK(watched_for(EPOLLIN | EPOLLOUT) == 0);
