@@ -125,7 +125,8 @@ def _require_programs() -> None:
         found = f"{old[0]} is too old" if old else "there is none"
         raise BuildError(
             f"The course needs a C++ compiler, g++ {GCC_OLDEST} or clang++ {CLANG_OLDEST} or "
-            f"newer, and {found}. `./course start` installs one; or name yours: CXX=/path/to/g++ ./course"
+            f"newer, and {found}. `./course start` installs one; or name yours: "
+            "CXX=/path/to/g++ ./course"
         )
 
 
