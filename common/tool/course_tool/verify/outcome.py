@@ -79,3 +79,4 @@ class Verdict:
     item: Item
     outcome: Outcome
     seconds: float
+    cpu_seconds: float  # of all its processes: what is left on a machine that does other things

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -111,7 +112,7 @@ def _prove_all(selected: Sequence[Item], options: VerifyOptions, work: Path) -> 
 
 def prove(item: Item, options: VerifyOptions, work: Path) -> Verdict:
     """Runs one item; whatever it raises is its failure, and the next item's turn comes."""
-    started = time.monotonic()
+    started, cpu_started = time.monotonic(), _cpu_seconds()
     context = Context(options, work, _say)
     try:
         outcome = item.prove(context)
@@ -123,7 +124,12 @@ def prove(item: Item, options: VerifyOptions, work: Path) -> Verdict:
         outcome = Outcome("checks", failures=[sentence])
     if outcome.holds and outcome.proved == 0:
         outcome.failures.append(f"{item.name} found nothing to prove; is the clone whole?")
-    return Verdict(item, outcome, time.monotonic() - started)
+    return Verdict(item, outcome, time.monotonic() - started, _cpu_seconds() - cpu_started)
+
+
+def _cpu_seconds() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _say(text: str) -> None:
@@ -197,6 +203,7 @@ def _as_json(verdict: Verdict) -> dict[str, object]:
         "proved": verdict.outcome.proved,
         "unit": verdict.outcome.unit,
         "seconds": round(verdict.seconds, 1),
+        "cpu_seconds": round(verdict.cpu_seconds, 1),
         "failures": verdict.outcome.failures,
         "notes": verdict.outcome.notes,
     }
