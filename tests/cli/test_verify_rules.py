@@ -93,6 +93,7 @@ BREAKS = [
 KEEPS = [
     (rules_text.width, "x" * 100 + "\n"),
     (rules_text.width_of_prose, f"| {WIDE} | a table's row |\n"),
+    (rules_text.width_of_prose, f'??? question "{"a title " * 20}"\n'),
     (rules_text.width_of_prose, f"```text\n{WIDE}\n```\n"),
     (rules_text.width_of_prose, f"See https://example.org/{WIDE} for more.\n"),
     (rules_text.spelling, "canceled, cancellation, otherwise, promise, raise, CancelledError\n"),

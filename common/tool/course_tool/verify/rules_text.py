@@ -23,7 +23,9 @@ TEXT = CODE + MARKDOWN + ("*.toml", "*.json", "*.yml", "*.css", "*.js", "*.svg",
 PROSE = MARKDOWN + ("solutions/*/chapter.toml",)
 
 _FENCE = re.compile(r"\s*(```|~~~)")
-_UNBREAKABLE = re.compile(r"^\s*(\||<|--8<--|\[[^\]]+\]:\s|!\[)|https?://\S{40,}")
+_UNBREAKABLE = re.compile(
+    r"^\s*(\||<|--8<--|#|\?\?\?|!!!|===|\[[^\]]+\]:\s|!\[)|https?://\S{40,}"
+)
 
 
 def width(source: Source) -> Iterator[str]:
@@ -35,7 +37,7 @@ def width(source: Source) -> Iterator[str]:
 
 
 def width_of_prose(source: Source) -> Iterator[str]:
-    """As width(), but for what Markdown cannot break: tables, HTML, includes, addresses, output."""
+    """As width(), but for what Markdown cannot break: tables, titles, includes, addresses."""
     fenced = False
     for number, line in enumerate(source.lines, start=1):
         if _FENCE.match(line):
