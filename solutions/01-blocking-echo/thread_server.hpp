@@ -101,7 +101,7 @@ class thread_server {
     session_ended_.notify_all();
   }
 
-  // A thread cannot join itself, and a session must not wait for another: the reaper joins them all.
+  // A thread cannot join itself, and a session must not wait for another: the reaper joins all.
   void reap(const std::stop_token& stopping) {
     std::unique_lock lock{mutex_};
     while (session_ended_.wait(lock, stopping, [this] { return !ended_.empty(); })) {
