@@ -39,6 +39,20 @@ TEST_CASE("SIGINT ends it with status 0 while clients are connected") {
   check_stops_with_clients(SIGINT);
 }
 
+TEST_CASE("it goes on after it was stopped and continued, as by Ctrl-Z and fg") {
+  server_process server = start_contract_server();
+  auto clients = connect_and_echo(server, 2);
+  for (int i = 0; i < 3; ++i) {
+    server.send_signal(SIGSTOP);
+    REQUIRE(eventually(step_deadline, [&] { return is_stopped(server.pid()); }));
+    server.send_signal(SIGCONT);
+    UNSCOPED_INFO(
+        "the wait for events or completions ended with EINTR: nothing is wrong, wait again");
+    CHECK(clients.front().echo("still there?") == "still there?");
+  }
+  CHECK(server.alive());
+}
+
 TEST_CASE("what arrived before SIGTERM is still echoed") {
   server_process server = start_contract_server();
   auto clients = connect_and_echo(server, 8);

@@ -95,6 +95,16 @@ std::size_t context_switches(::pid_t pid) {
   return sum;
 }
 
+bool is_stopped(::pid_t pid) {
+  std::ifstream file{proc(pid, "status")};
+  for (std::string word; file >> word;) {
+    if (word != "State:") continue;
+    file >> word;
+    return word == "T";
+  }
+  throw_gone(pid, "state");
+}
+
 bool signal_pending(::pid_t pid, int signal) {
   std::ifstream file{proc(pid, "status")};
   for (std::string word; file >> word;) {
