@@ -95,12 +95,12 @@ std::size_t context_switches(::pid_t pid) {
   return sum;
 }
 
-bool is_stopped(::pid_t pid) {
+char process_state(::pid_t pid) {
   std::ifstream file{proc(pid, "status")};
   for (std::string word; file >> word;) {
     if (word != "State:") continue;
     file >> word;
-    return word == "T";
+    return word.front();
   }
   throw_gone(pid, "state");
 }

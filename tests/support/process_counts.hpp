@@ -28,8 +28,8 @@ namespace course_test {
 // Voluntary and involuntary, summed over the threads that exist now.
 [[nodiscard]] std::size_t context_switches(::pid_t pid = ::getpid());
 
-// It has taken a SIGSTOP, and waits for SIGCONT.
-[[nodiscard]] bool is_stopped(::pid_t pid);
+// 'R' runs, 'S' sleeps, 'T' was stopped by a signal; the main thread's, see proc(5).
+[[nodiscard]] char process_state(::pid_t pid);
 
 // Sent to the process and not delivered yet: a second one now would be lost in the first.
 [[nodiscard]] bool signal_pending(::pid_t pid, int signal);
