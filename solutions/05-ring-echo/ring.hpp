@@ -143,8 +143,8 @@ inline wake ring::submit_and_wait(std::optional<std::chrono::milliseconds> at_mo
     limit.tv_nsec = at_most->count() % 1000 * 1'000'000;
   }
   ::io_uring_cqe* first = nullptr;  // reap() asks the queue itself
-  const int result = ::io_uring_submit_and_wait_timeout(&ring_, &first, 1,
-                                                        at_most ? &limit : nullptr, nullptr);
+  const int result =
+      ::io_uring_submit_and_wait_timeout(&ring_, &first, 1, at_most ? &limit : nullptr, nullptr);
   if (result >= 0) {  // so many were submitted; that hides how the wait went
     if (::io_uring_cq_ready(&ring_) > 0) return wake::completions;
     return at_most ? wake::timeout : wake::signal;

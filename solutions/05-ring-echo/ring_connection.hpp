@@ -36,21 +36,20 @@ class ring_connection {
   // A recv has completed. Send what came; close at EOF and on errors; receive again if it was only
   // interrupted (EINTR) or told "not now" (EAGAIN).
   [[nodiscard]] next on_recv(std::int32_t res) {
-    // --8<-- [start:task-05-2c]
     if (res == 0) return next::close;
     if (res < 0) return is_passing(res) ? next::recv : next::close;
     unsent_ = std::span{buffer_}.first(static_cast<std::size_t>(res));
     return next::send;
-    // --8<-- [end:task-05-2c]
   }
 
-  // A send has completed, and `res` says how much of unsent() it took: go on where it stopped, and
-  // receive once nothing is unsent.
+  // A send has completed. When all has gone, receive. Else `res` says how much of unsent() it took,
+  // and the rest goes next; or it failed, and that is passing (send the same again) or final.
   [[nodiscard]] next on_send(std::int32_t res) {
+    if (std::cmp_equal(res, unsent_.size())) return next::recv;
     // --8<-- [start:task-05-3]
     if (res < 0) return is_passing(res) ? next::send : next::close;
     unsent_ = unsent_.subspan(static_cast<std::size_t>(res));
-    return unsent_.empty() ? next::recv : next::send;
+    return next::send;
     // --8<-- [end:task-05-3]
   }
 
@@ -65,7 +64,7 @@ class ring_connection {
   static bool is_passing(std::int32_t res) noexcept { return res == -EAGAIN || res == -EINTR; }
 
   common::unique_fd socket_;
-  std::span<const std::byte> unsent_;  // a part of buffer_
+  std::span<const std::byte> unsent_;  // a part of buffer_; it counts while a send is in flight
   std::array<std::byte, buffer_bytes> buffer_;
 };
 

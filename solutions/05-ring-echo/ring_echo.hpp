@@ -29,7 +29,6 @@
 #include "stop_signal.hpp"
 #include "todo.hpp"
 #include "unique_fd.hpp"
-#include "user_data.hpp"
 
 namespace uring {
 
@@ -108,8 +107,7 @@ class ring_echo {
     if (stopping()) return;
     // --8<-- [start:task-05-2b]
     if (client.valid()) {
-      const slot_id id =
-          connections_.insert(std::make_unique<ring_connection>(std::move(client)));
+      const slot_id id = connections_.insert(std::make_unique<ring_connection>(std::move(client)));
       arm_recv(id, *connections_.find(id));
       return arm_accept();
     }
@@ -201,7 +199,7 @@ class ring_echo {
   common::unique_fd listener_;
   slot_table<ring_connection> connections_;
   ring ring_;  // destroyed before connections_: until then the kernel may write to their buffers
-  bool accepting_ = false;                   // an accept is in flight
+  bool accepting_ = false;                    // an accept is in flight
   std::optional<clock::time_point> wake_at_;  // to accept again, or to go on with the stop
   stop_phase stop_ = stop_phase::none;
 };

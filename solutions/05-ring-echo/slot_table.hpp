@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Connections by slot: found in one step, and never taken for one another.
+// Whose completion is this: the 64 bits that a request carries, and the table they lead to.
 // Owns     its tenants.
 // Lifetime a tenant stays at its address until erase(): the kernel may hold pointers into it.
 // Threads  one.
 // Errors   std::length_error if user_data has no room for another slot; std::bad_alloc.
-// Rule     a slot that is let again gets a new generation, so an old slot_id finds nobody.
+// Rule     no descriptor's number in user_data: the kernel gives it to the next client as soon as
+//          it is free. A slot that is let again gets a new generation, so an old id finds nobody.
+// See      io_uring_sqe_set_data64(3)
 #pragma once
 
 #include <cassert>
@@ -16,9 +18,44 @@
 #include <vector>
 
 #include "todo.hpp"
-#include "user_data.hpp"
 
 namespace uring {
+
+enum class operation : std::uint8_t { accept, recv, send, stop_poll, cancel };
+
+// A place in a slot_table, and which of its tenants is meant.
+struct slot_id {
+  static constexpr std::uint32_t index_max = (1U << 24) - 1;  // 24 bits in user_data
+
+  std::uint32_t index = 0;
+  std::uint32_t generation = 0;  // how many tenants the slot had before
+
+  friend bool operator==(const slot_id&, const slot_id&) = default;
+};
+
+struct tag {
+  operation what = operation::accept;
+  slot_id whose;  // of recv and send; the others belong to the server
+
+  friend bool operator==(const tag&, const tag&) = default;
+};
+
+// One word, from the top: 8 bits operation, 24 bits slot index, 32 bits generation.
+[[nodiscard]] inline std::uint64_t pack(const tag& from) {
+  // --8<-- [start:task-05-1]
+  return std::uint64_t{static_cast<std::uint8_t>(from.what)} << 56 |
+         std::uint64_t{from.whose.index} << 32 | from.whose.generation;
+  // --8<-- [end:task-05-1]
+}
+
+// The same, backwards: unpack(pack(t)) == t for every t whose index is at most index_max.
+[[nodiscard]] inline tag unpack(std::uint64_t user_data) {
+  // --8<-- [start:task-05-1b]
+  return {static_cast<operation>(user_data >> 56),
+          {static_cast<std::uint32_t>(user_data >> 32) & slot_id::index_max,
+           static_cast<std::uint32_t>(user_data)}};
+  // --8<-- [end:task-05-1b]
+}
 
 template <typename Tenant>
 class slot_table {

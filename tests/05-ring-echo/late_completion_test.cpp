@@ -9,7 +9,6 @@
 #include "ring.hpp"
 #include "slot_table.hpp"
 #include "socket_pair.hpp"
-#include "user_data.hpp"
 
 using namespace std::chrono_literals;
 using course_test::socket_pair;
@@ -52,8 +51,7 @@ void send_text(const common::unique_fd& socket, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("05.1 a late completion does not reach whoever has its descriptor number now",
-          "[05.1]") {
+TEST_CASE("05.1 a late completion does not reach whoever has its descriptor number now", "[05.1]") {
   fixture loop;
   socket_pair ada = course_test::unix_pair();
   const int number = ada.theirs.get();

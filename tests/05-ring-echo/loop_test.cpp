@@ -118,7 +118,7 @@ TEST_CASE("05.2 a client that leaves takes its descriptor with it", "[05.2]") {
   CHECK(course_test::eventually(2s, [&] { return fds.leaked().empty(); }));
 }
 
-TEST_CASE("05.2 a client that resets ends, and nobody else does", "[05.2]") {
+TEST_CASE("05.3 a client that resets ends, and nobody else does", "[05.3]") {
   fixture server;
   const serving loop{server};
   client steady{server.port};
@@ -144,6 +144,8 @@ TEST_CASE("05.2 a completion for one who has left does not touch who came after"
   server.loop.turn();
   REQUIRE(server.loop.connection_count() == 1);
 
+  UNSCOPED_INFO(
+      "an EOF of Ada's, who is gone: find() gives nullptr, and then there is nothing to do");
   server.loop.handle(recv_ended_with(0, first_client));
   UNSCOPED_INFO("an EOF of Ada's, who is gone, has closed Bob's connection");
   CHECK(server.loop.connection_count() == 1);

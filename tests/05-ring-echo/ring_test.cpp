@@ -135,6 +135,12 @@ TEST_CASE("05.4 a kernel without memory for requests is asked again, but not for
   CHECK_THAT(said, ContainsSubstring("stays full"));
 }
 
+TEST_CASE("05.4 a submit that a signal interrupts is tried again", "[05.4]") {
+  const std::string said = refused(EINTR, [](ring& full) { full.reserve(1); });
+  UNSCOPED_INFO("EINTR from io_uring_enter: nothing was lost, submit again");
+  CHECK_THAT(said, ContainsSubstring("stays full"));
+}
+
 TEST_CASE("05.4 a kernel that refuses for good is an error with the call's name", "[05.4]") {
   const std::string said = refused(EPERM, [](ring& full) { full.reserve(1); });
   UNSCOPED_INFO("neither EINTR, EBUSY nor EAGAIN: throw_error(submitted, \"io_uring_enter\")");

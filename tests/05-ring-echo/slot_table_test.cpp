@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Task 05.1: what a completion says about itself, and whom it finds.
-#include "user_data.hpp"
+
+#include "slot_table.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "slot_table.hpp"
 
 using uring::operation;
 using uring::pack;
