@@ -18,7 +18,7 @@
 
 namespace {
 
-constexpr unsigned clients_max = 4096;
+constexpr unsigned clients_max = 512;
 constexpr unsigned message_bytes_max = 2048;
 
 enum : std::uint32_t { accept_done, read_done, write_done };

@@ -35,8 +35,8 @@ struct completion {
   std::uint32_t flags;
 };
 
-// Why a wait ended. Only `completions` promises that reap() has something. A wait that submitted
-// first and was then interrupted may call that a timeout: who waits for a time looks at the clock.
+// Why a wait ended. Only `completions` promises that reap() has something. After a submission an
+// interrupted wait may say timeout: who waits for a time looks at the clock.
 enum class wake { completions, timeout, signal, overloaded };
 
 class ring {
@@ -45,8 +45,7 @@ class ring {
   ring(ring&&) = delete;  // requests of a running kernel thread refer to this very ring
   ~ring();
 
-  // A cleared slot of the submission queue, to be prepared with an io_uring_prep_* function and
-  // then given its user_data, in this order. The kernel sees it at the next submit.
+  // For an io_uring_prep_* function, and then its user_data. The kernel sees it at the next submit.
   [[nodiscard]] ::io_uring_sqe& get_sqe() {
     reserve(1);
     return *::io_uring_get_sqe(&ring_);
@@ -66,12 +65,11 @@ class ring {
     // --8<-- [end:task-05-4]
   }
 
-  // Submits everything prepared, then waits until at least one completion is there. One system
-  // call. Without `at_most` it waits for as long as that takes.
+  // Submits what was prepared and waits for a completion, in one system call.
   [[nodiscard]] wake submit_and_wait(std::optional<std::chrono::milliseconds> at_most = {});
 
-  // All completions that are there, copied out, the queue advanced past them in one step: what
-  // handles them may submit and make room. Valid until the next reap().
+  // All completions that are there, copied out, so that what handles them may submit. Valid until
+  // the next reap().
   [[nodiscard]] std::span<const completion> reap() {
     reaped_.clear();
     std::swap(reaped_, held_);
@@ -101,7 +99,7 @@ class ring {
 
   // Fetches completions for the next reap(), so that the kernel can go on.
   void hold_completions() {
-    ::io_uring_get_events(&ring_);  // its result tells nothing that the queue does not
+    ::io_uring_get_events(&ring_);
     copy_out(held_);
     std::this_thread::sleep_for(memory_pause_ms);
   }
@@ -142,7 +140,7 @@ inline wake ring::submit_and_wait(std::optional<std::chrono::milliseconds> at_mo
     limit.tv_sec = at_most->count() / 1000;
     limit.tv_nsec = at_most->count() % 1000 * 1'000'000;
   }
-  ::io_uring_cqe* first = nullptr;  // reap() asks the queue itself
+  ::io_uring_cqe* first = nullptr;
   const int result =
       ::io_uring_submit_and_wait_timeout(&ring_, &first, 1, at_most ? &limit : nullptr, nullptr);
   if (result >= 0) {  // so many were submitted; that hides how the wait went

@@ -9,20 +9,17 @@
 // See      io_uring(7), io_uring_enter(2)
 #pragma once
 
-#include <liburing.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "errors.hpp"
+#include "requests.hpp"
 #include "ring.hpp"
 #include "ring_connection.hpp"
 #include "slot_table.hpp"
@@ -37,13 +34,11 @@ class ring_echo {
   static constexpr std::chrono::milliseconds stop_grace_ms{1000};
   static constexpr std::chrono::milliseconds accept_retry_ms{1000};
 
-  // `listener` must be blocking, as every socket here: see arm_accept().
+  // `listener` must be blocking, as every socket here.
   ring_echo(common::unique_fd listener, const common::stop_signal& stop,
             const ring_options& options = {})
       : listener_{std::move(listener)}, ring_{options} {
-    ::io_uring_sqe& sqe = ring_.get_sqe();
-    ::io_uring_prep_poll_add(&sqe, stop.fd(), POLLIN);
-    ::io_uring_sqe_set_data64(&sqe, pack({operation::stop_poll, {}}));
+    request_stop_poll(ring_, stop.fd());
     arm_accept();
   }
 
@@ -72,7 +67,7 @@ class ring_echo {
       case operation::stop_poll:
         return begin_stop();
       case operation::cancel:
-        return;  // what it canceled has a completion of its own, and that one counts
+        return;  // what it canceled has a completion of its own
     }
   }
 
@@ -82,7 +77,7 @@ class ring_echo {
   using clock = std::chrono::steady_clock;
 
   // Finds the connection that this recv or send belongs to, if it is still there, tells it how the
-  // operation went, and does what it wants next: arm_recv(), arm_send() or remove().
+  // operation went, and does what it wants next: request_recv(), request_send() or remove().
   void advance(const tag& from, std::int32_t res) {
     // --8<-- [start:task-05-2]
     ring_connection* const client = connections_.find(from.whose);
@@ -90,9 +85,9 @@ class ring_echo {
     const next wanted = from.what == operation::recv ? client->on_recv(res) : client->on_send(res);
     switch (wanted) {
       case next::recv:
-        return arm_recv(from.whose, *client);
+        return request_recv(ring_, from.whose, *client);
       case next::send:
-        return arm_send(from.whose, *client);
+        return request_send(ring_, from.whose, *client);
       case next::close:
         return remove(from.whose);
     }
@@ -108,7 +103,7 @@ class ring_echo {
     // --8<-- [start:task-05-2b]
     if (client.valid()) {
       const slot_id id = connections_.insert(std::make_unique<ring_connection>(std::move(client)));
-      arm_recv(id, *connections_.find(id));
+      request_recv(ring_, id, *connections_.find(id));
       return arm_accept();
     }
     switch (common::classify_accept_errno(-res)) {
@@ -123,27 +118,9 @@ class ring_echo {
     // --8<-- [end:task-05-2b]
   }
 
-  // No SOCK_NONBLOCK: the kernel waits in the ring's stead, and a socket that says "not now" by
-  // itself would only make it answer -EAGAIN.
   void arm_accept() {
-    ::io_uring_sqe& sqe = ring_.get_sqe();
-    ::io_uring_prep_accept(&sqe, listener_.get(), nullptr, nullptr, SOCK_CLOEXEC);
-    ::io_uring_sqe_set_data64(&sqe, pack({operation::accept, {}}));
+    request_accept(ring_, listener_.get());
     accepting_ = true;
-  }
-
-  void arm_recv(const slot_id& whose, ring_connection& client) {
-    const auto into = client.free_space();
-    ::io_uring_sqe& sqe = ring_.get_sqe();
-    ::io_uring_prep_recv(&sqe, client.fd(), into.data(), into.size(), 0);
-    ::io_uring_sqe_set_data64(&sqe, pack({operation::recv, whose}));
-  }
-
-  void arm_send(const slot_id& whose, const ring_connection& client) {
-    const auto data = client.unsent();
-    ::io_uring_sqe& sqe = ring_.get_sqe();
-    ::io_uring_prep_send(&sqe, client.fd(), data.data(), data.size(), MSG_NOSIGNAL);
-    ::io_uring_sqe_set_data64(&sqe, pack({operation::send, whose}));
   }
 
   // Until a client leaves, or for a while: another process may have used the last descriptor.
@@ -159,11 +136,7 @@ class ring_echo {
   void begin_stop() {
     stop_ = stop_phase::draining;
     wake_at_ = clock::now() + stop_grace_ms;
-    if (accepting_) {  // closing the listener would not end it: the request has the file open
-      ::io_uring_sqe& sqe = ring_.get_sqe();
-      ::io_uring_prep_cancel64(&sqe, pack({operation::accept, {}}), 0);
-      ::io_uring_sqe_set_data64(&sqe, pack({operation::cancel, {}}));
-    }
+    if (accepting_) cancel_accept(ring_);  // closing would not end it: it has the file open
     listener_.reset();
     connections_.for_each([](const ring_connection& each) { each.shutdown(SHUT_RD); });
   }
@@ -198,8 +171,8 @@ class ring_echo {
 
   common::unique_fd listener_;
   slot_table<ring_connection> connections_;
-  ring ring_;  // destroyed before connections_: until then the kernel may write to their buffers
-  bool accepting_ = false;                    // an accept is in flight
+  ring ring_;               // destroyed before connections_, whose buffers the kernel may write to
+  bool accepting_ = false;  // an accept is in flight
   std::optional<clock::time_point> wake_at_;  // to accept again, or to go on with the stop
   stop_phase stop_ = stop_phase::none;
 };

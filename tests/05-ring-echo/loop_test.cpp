@@ -15,6 +15,7 @@
 #include "fd_scope.hpp"
 #include "listen.hpp"
 #include "ring_echo.hpp"
+#include "socket_pair.hpp"
 
 using namespace std::chrono_literals;
 using course_test::client;
@@ -34,6 +35,7 @@ std::uint16_t port_of(int socket) {
 struct fixture {
   explicit fixture(const uring::ring_options& options = {})
       : fixture{common::listen_on("127.0.0.1", 0), options} {}
+  explicit fixture(course_test::tcp_listener listener) : fixture{std::move(listener.socket), {}} {}
 
   common::stop_signal stop;
   std::uint16_t port;
@@ -156,9 +158,9 @@ TEST_CASE("05.2 a completion for one who has left does not touch who came after"
 TEST_CASE("05.2 a failed accept of one client is followed by another accept", "[05.2]") {
   for (const int res : {-ECONNABORTED, -EPERM, -EINTR, -EAGAIN}) {
     fixture server;
+    INFO("accept ended with " << common::describe_errno(res) << ": accept the next");
     server.loop.handle(accept_ended_with(res));
     const serving loop{server};
-    UNSCOPED_INFO("accept ended with " << common::describe_errno(res) << ": accept the next");
     CHECK(client{server.port}.echo("hello") == "hello");
   }
 }
@@ -192,7 +194,7 @@ TEST_CASE("05.2 out of descriptors it rests, and goes on when one is free", "[05
 }
 
 TEST_CASE("05.3 a reader that comes late gets every byte", "[05.3]") {
-  fixture server;
+  fixture server{course_test::listen_on_any_port(4096)};  // its clients' sends are short
   const serving loop{server};
   client late{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 64 * 1024}};
   std::string sent;
