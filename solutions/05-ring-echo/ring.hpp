@@ -16,6 +16,7 @@
 #include <cassert>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -105,14 +106,11 @@ class ring {
   }
 
   void copy_out(std::vector<completion>& to) {
+    const std::size_t before = to.size();
     unsigned head = 0;
-    unsigned count = 0;
     ::io_uring_cqe* cqe = nullptr;
-    io_uring_for_each_cqe(&ring_, head, cqe) {
-      to.push_back({cqe->user_data, cqe->res, cqe->flags});
-      ++count;
-    }
-    ::io_uring_cq_advance(&ring_, count);
+    io_uring_for_each_cqe(&ring_, head, cqe) to.push_back({cqe->user_data, cqe->res, cqe->flags});
+    ::io_uring_cq_advance(&ring_, static_cast<unsigned>(to.size() - before));
   }
 
   ::io_uring ring_{};

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -131,8 +132,7 @@ class ring_echo {
     if (wake_at_ && !stopping()) wake_at_ = clock::now();  // its descriptor is free now
   }
 
-  // No new clients. SHUT_RD leaves what has arrived readable and puts an EOF behind it, so every
-  // connection echoes what it was sent and then ends by itself.
+  // No new clients. After SHUT_RD what has arrived is readable, then EOF: each ends by itself.
   void begin_stop() {
     stop_ = stop_phase::draining;
     wake_at_ = clock::now() + stop_grace_ms;
@@ -157,8 +157,7 @@ class ring_echo {
   [[nodiscard]] bool stopping() const noexcept { return stop_ != stop_phase::none; }
 
   [[nodiscard]] bool done() const noexcept {
-    if (stop_ == stop_phase::abandoned) return true;
-    return stopping() && connections_.empty() && !accepting_;
+    return stop_ == stop_phase::abandoned || (stopping() && connections_.empty() && !accepting_);
   }
 
   [[nodiscard]] std::optional<std::chrono::milliseconds> wait_at_most() const {
