@@ -11,6 +11,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "background.hpp"
 #include "client.hpp"
@@ -145,4 +146,19 @@ TEST_CASE("01.4 a session that ends before it has begun is joined like the other
     CHECK_NOTHROW(client{server.port()}.echo("next"));
   }
   CHECK_NOTHROW(server.check_running());
+}
+
+TEST_CASE("01.4 with the server, every session ends and every thread is joined", "[01.4]") {
+  const std::size_t threads = course_test::thread_count();
+  std::vector<client> silent;
+  {
+    running_server server;
+    silent = course_test::connect_many(server.port(), 3);
+    for (client& each : silent) REQUIRE(each.echo("x") == "x");
+  }
+  UNSCOPED_INFO(
+      "the server is gone, and threads of its sessions are not: file each under sessions_, where "
+      "the destructor ends them, and detach none");
+  REQUIRE(eventually(2s, [&] { return course_test::thread_count() <= threads; }));
+  for (client& each : silent) CHECK(each.wait_for_end() == course_test::ending::eof);
 }
