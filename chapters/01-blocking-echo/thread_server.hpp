@@ -68,8 +68,7 @@ class thread_server {
 
   // For start_session, which holds mutex_. One line for all that are dropped until a session ends.
   void drop(session_place self, const std::system_error& error) {
-    if (!dropping_)
-      common::log(std::string{"dropping clients, no thread for them: "} + error.what());
+    if (!dropping_) common::log(std::string{"no thread for new clients: "} + error.what());
     dropping_ = true;
     sessions_.erase(self);
   }
