@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the chapter's code asks of the system, and the system cannot be made to do at will: an accept
-// that fails, a thread that is refused, a thread that is fast. Only in this program: the linker puts
-// these functions before the real ones (CMakeLists.txt).
+// What the system does to a server and cannot be made to do at will: an accept that fails, a thread
+// that is refused, a thread that is faster than its maker. In this program only: the linker puts
+// functions of ours before the real ones (CMakeLists.txt).
 // Owns     one switch each, for as long as the object lives; one of a kind at a time.
 // Lifetime the switch is back when the destructor returns.
 // Threads  any; the calls are whichever threads make them, the test's own too.

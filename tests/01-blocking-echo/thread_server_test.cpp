@@ -149,7 +149,9 @@ TEST_CASE("01.4 a session that ends before it has begun is joined like the other
 }
 
 TEST_CASE("01.4 with the server, every session ends and every thread is joined", "[01.4]") {
-  { const running_server warm_up; }  // a sanitizer adds a thread of its own to the first one
+  {
+    const running_server warm_up;
+  }  // a sanitizer adds a thread of its own to the first one
   const std::size_t threads = course_test::thread_count();
   std::vector<client> silent;
   {
