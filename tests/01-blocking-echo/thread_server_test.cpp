@@ -134,10 +134,10 @@ TEST_CASE("01.4 a client for whom there is no thread is dropped, and the others 
 }
 
 TEST_CASE("01.4 a session that ends before it has begun is joined like the others", "[01.4]") {
-  running_server server;
   UNSCOPED_INFO(
       "the session's thread ran to its end before its entry in sessions_ was complete: hold mutex_ "
       "from before the insert until the thread is stored, and do not detach it");
+  running_server server;
   {
     const course_test::fast_threads fast{200ms};
     client hasty{server.port()};
