@@ -31,7 +31,6 @@ static_assert(sizeof(conn_info) == sizeof(std::uint64_t), "fits into user_data")
 
 char buffers[clients_max][message_bytes_max];
 
-// --8<-- [start:first-loop-requests]
 void add(::io_uring_sqe* sqe, std::uint32_t fd, std::uint32_t type) {
   const conn_info info{fd, type};
   std::memcpy(&sqe->user_data, &info, sizeof info);
@@ -54,7 +53,6 @@ void add_write(::io_uring& ring, std::uint32_t fd, std::size_t bytes) {
   ::io_uring_prep_send(sqe, static_cast<int>(fd), buffers[fd], bytes, 0);
   add(sqe, fd, write_done);
 }
-// --8<-- [end:first-loop-requests]
 
 // --8<-- [start:first-loop]
 void on_completion(::io_uring& ring, int listener, const ::io_uring_cqe& cqe) {
