@@ -62,7 +62,7 @@ class background {
   // A signal without SA_RESTART: the system call that the thread sleeps in returns early.
   void interrupt() const {
     [[maybe_unused]] const bool asleep =
-        eventually(milliseconds{1000}, [this] { return thread_sleeps(tid_) || !running(); });
+        eventually(milliseconds{1000}, [this] { return process_state(tid_) == 'S' || !running(); });
     interrupt_now();
   }
   void interrupt_now() const {
