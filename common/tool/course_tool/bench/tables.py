@@ -18,7 +18,7 @@ from course_tool.bench.counts import CountResult, Verdict
 from course_tool.bench.report import Result, machine_lines
 from course_tool.bench.speed import COMPARED, METRICS, Cell, Metric
 from course_tool.bench.spread import Spread
-from course_tool.bench.subjects import Subject
+from course_tool.bench.subjects import Subject, Whose
 
 WIDTH = 80
 SUBJECTS_A_TABLE = 3
@@ -281,6 +281,22 @@ def tables_of(result: Result) -> list[Table]:
     return [*([counts_table(result)] if result.counts else []), *speed]
 
 
+def _words(result: Result) -> list[str]:
+    """What the rows mean, and whose code the columns are."""
+    said = ["p50, p99, p99.9: so many percent of the answers came within this time."]
+    if result.kind == "checkpoint":
+        said.append(
+            "A voluntary switch: the server slept, waiting. An involuntary one: it was made to "
+            "yield the CPU."
+        )
+    yours = [subject.name for subject in result.subjects if subject.whose is Whose.YOURS]
+    if yours:
+        said.append(f"Your code: {', '.join(yours)}. All other servers are the course's solutions.")
+    else:
+        said.append("All servers are the course's solutions, whatever you have written so far.")
+    return said
+
+
 def notes(result: Result) -> list[str]:
     """What a reader has to know to read the figures rightly."""
     said = []
@@ -295,6 +311,7 @@ def notes(result: Result) -> list[str]:
             f"{LIMITED} In {limited} of {runs} runs the load generator was at its own limit. "
             "There, only the server's CPU per request compares, and ratios leave those rounds out."
         )
+    said += _words(result)
     if result.machine["busy"]:
         share = result.machine["others_share"]
         said.append(
