@@ -25,6 +25,7 @@ SUBJECTS_A_TABLE = 3
 MISSING = "–"
 LIMITED = "*"
 MIB = 1024 * 1024
+MS_FROM_US = 10_000  # times are said in ms from here on
 VERDICT_STYLE = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.NOT_MEASURED: "yellow"}
 BY_KEY = {metric.key: metric for metric in METRICS}
 
@@ -47,7 +48,7 @@ def amount(value: float) -> str:
 
 def with_unit(value: float, unit: str) -> str:
     if unit == "us":
-        return f"{amount(value / 1000)} ms" if value >= 10_000 else f"{amount(value)} µs"
+        return f"{amount(value / 1000)} ms" if value >= MS_FROM_US else f"{amount(value)} µs"
     if unit == "bytes":
         return f"{value / MIB:.1f} MiB"
     if unit == "B":

@@ -191,7 +191,13 @@ def _check_with_clang(context: Context, outcome: Outcome, tree: Tree) -> None:
         return
     context.step(f"warnings of {Path(clang).name}")
     folder = BuildFolder("starters-clang")  # configured for its flags, and never built
-    folder.configure("student", tree.root, COURSE_WERROR="ON", CMAKE_CXX_COMPILER=clang)
+    folder.configure(
+        "student",
+        tree.root,
+        COURSE_WERROR="ON",
+        CMAKE_CXX_COMPILER=clang,
+        CMAKE_DISABLE_PRECOMPILE_HEADERS="ON",
+    )
     ours = [command for command in folder.commands() if _owner(command)]
     if not ours:
         raise CourseError(f"{folder.path} has no compile command of a chapter.")
