@@ -23,8 +23,9 @@ std::string target(const options& asked) {
       R"({{"host": {}, "port": {}, "conns": {}, "size": {}, "path": {}, "inflight": {}, )"
       R"("threads": {}, "requests": {}, "duration_s": {}, "warmup_s": {}}})",
       common::json_text(asked.host), asked.port, asked.connections,
-      echo ? std::to_string(asked.message_bytes) : "null", echo ? "null" : common::json_text(asked.path),
-      asked.inflight, asked.threads, asked.requests ? std::to_string(*asked.requests) : "null",
+      echo ? std::to_string(asked.message_bytes) : "null",
+      echo ? "null" : common::json_text(asked.path), asked.inflight, asked.threads,
+      asked.requests ? std::to_string(*asked.requests) : "null",
       asked.requests ? "null" : fmt::format("{}", asked.duration_s), asked.warmup_s);
 }
 
