@@ -36,3 +36,15 @@ if(NOT TARGET PkgConfig::liburing)
   message(FATAL_ERROR "liburing 2.3 or newer is missing. Run `./course start`, or install it "
     "yourself (Debian and Ubuntu: apt install liburing-dev pkg-config).")
 endif()
+
+# Standalone asio 1.22: chapter 03's library, and a peer in chapter 14. Headers only; system headers,
+# so that its own warnings are not ours.
+find_path(ASIO_INCLUDE_DIR asio.hpp)
+if(NOT ASIO_INCLUDE_DIR)
+  message(FATAL_ERROR "asio is missing. Run `./course start`, or install it yourself "
+    "(Debian and Ubuntu: apt install libasio-dev).")
+endif()
+add_library(asio INTERFACE)
+target_include_directories(asio SYSTEM INTERFACE "${ASIO_INCLUDE_DIR}")
+target_compile_definitions(asio INTERFACE ASIO_NO_DEPRECATED)
+target_link_libraries(asio INTERFACE Threads::Threads)
