@@ -76,8 +76,12 @@ def _in_venv() -> bool:
 
 def _leave_venv(arguments: Sequence[str]) -> None:
     """A .venv cannot be made again by its own Python: go on with the one it was made from."""
-    if _in_venv():
-        _enter(Path(sys._base_executable), arguments, {})  # type: ignore[attr-defined]
+    if not Path(sys.executable).is_relative_to(VENV):
+        return
+    base = Path(sys._base_executable)  # type: ignore[attr-defined]
+    if base.is_relative_to(VENV):  # a .venv so unfinished that Python does not see it is one
+        base = base.resolve()
+    _enter(base, arguments, {})
 
 
 def _enter(python: Path, arguments: Sequence[str], env: dict[str, str]) -> None:
@@ -210,23 +214,22 @@ def _make_venv() -> None:
     shutil.rmtree(VENV, ignore_errors=True)
     with _working("Making the virtual environment"):
         made = processes.run([sys.executable, "-I", "-m", "venv", VENV], timeout_s=VENV_TIMEOUT_S)
-    if made.returncode != 0:
-        said = (made.stdout + made.stderr).strip().splitlines()[-4:]
-        raise CourseError(
-            "\n  ".join([f"`{sys.executable} -m venv` failed. It said:", *said, _disk_hint(made)])
-        )
+        if made.returncode != 0:
+            said = (made.stdout + made.stderr).strip().splitlines()[-4:]
+            failed = f"`{sys.executable} -m venv` failed. It said:"
+            raise CourseError("\n  ".join([failed, *said, _disk_hint(made)]))
 
 
 def _install_requirements() -> None:
-    args = [PYTHON, "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    args = [PYTHON, "-I", "-u", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
     args += ["--progress-bar", "off", "--retries", "2", "--prefer-binary", "-r", REQUIREMENTS]
     with _working("Installing the packages of requirements.txt") as note:
         finished = processes.run(args, timeout_s=PIP_TIMEOUT_S, on_line=note)
-    PIP_LOG.write_text(
-        f"$ {' '.join(finished.args)}\n{finished.stdout}{finished.stderr}", encoding="utf-8"
-    )
-    if finished.returncode != 0:
-        raise CourseError(_pip_failure(finished))
+        PIP_LOG.write_text(
+            f"$ {' '.join(finished.args)}\n{finished.stdout}{finished.stderr}", encoding="utf-8"
+        )
+        if finished.returncode != 0:
+            raise CourseError(_pip_failure(finished))
 
 
 def _pip_failure(finished: processes.Finished) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import hashlib
 import os
 import re
@@ -20,8 +21,9 @@ CONFIGURE_TIMEOUT_S = 600
 BUILD_TIMEOUT_S = 1800
 LOCK_TIMEOUT_S = 1800
 CONTEXT_LINES = 8
+GCC_OLDEST = 12
 CLANG_OLDEST = 16
-CLANG_NEWEST = 30
+NEWEST = 30  # of the version numbers in compilers' names that we try
 SANITIZER_PRESETS = frozenset({"asan", "tsan", "fuzz", "student-asan"})
 
 LOG_NAME = "course-build.log"
@@ -49,22 +51,62 @@ def program(preset: str, name: str) -> Path:
     return folder(preset) / "bin" / name
 
 
-def newest_clang() -> str | None:
-    """The newest clang++-N that the course can use, as a full path."""
-    for version in range(CLANG_NEWEST, CLANG_OLDEST - 1, -1):
-        found = shutil.which(f"clang++-{version}")
+@functools.cache
+def compiler_version(compiler: str) -> tuple[str, int] | None:
+    """('gcc', 12) or ('clang', 19), as the compiler's own macros say; None if it does not run."""
+    try:
+        asked = [compiler, "-dM", "-E", "-x", "c++", "/dev/null"]
+        macros = processes.run(asked, timeout_s=30, env=PLAIN_ENV).stdout
+    except CourseError:
+        return None
+    for kind, macro in (("clang", "__clang_major__"), ("gcc", "__GNUC__")):
+        found = re.search(rf"^#define {macro} (\d+)$", macros, re.MULTILINE)
         if found:
+            return kind, int(found[1])
+    return None
+
+
+def is_new_enough(compiler: str) -> bool:
+    """The floors that cmake/compiler.cmake also checks."""
+    kind, version = compiler_version(compiler) or ("", 0)
+    return version >= {"clang": CLANG_OLDEST, "gcc": GCC_OLDEST}.get(kind, version + 1)
+
+
+@functools.cache
+def newest_clang() -> str | None:
+    """The newest clang++ that the course can use, as a full path."""
+    return _newest("clang++", range(NEWEST, CLANG_OLDEST - 1, -1))
+
+
+def _newest(name: str, versions: range) -> str | None:
+    for candidate in [*(f"{name}-{version}" for version in versions), name]:
+        found = shutil.which(candidate)
+        if found and is_new_enough(found):
             return found
     return None
 
 
+@functools.cache
+def usable_compiler() -> str | None:
+    """The compiler CMake would take if it is new enough, else the newest one that is."""
+    for name in ("c++", "g++"):
+        found = shutil.which(name)
+        if found:
+            if is_new_enough(found):
+                return found
+            break
+    return _newest("g++", range(NEWEST, GCC_OLDEST - 1, -1)) or newest_clang()
+
+
 def compiler_for(preset: str) -> str | None:
-    """The compiler that a preset asks for by name; None leaves the choice to CMake."""
+    """The compiler that we name to CMake; None leaves the choice to it."""
     if os.environ.get("CXX"):
         return None
-    if preset in SANITIZER_PRESETS:
-        return newest_clang()
-    return None
+    if preset in SANITIZER_PRESETS and newest_clang():
+        return newest_clang()  # GCC keeps no tail call under its sanitizers
+    compiler = usable_compiler()
+    default = shutil.which("c++") or shutil.which("g++")
+    return None if compiler == default else compiler
 
 
 def _require_programs() -> None:
@@ -77,11 +119,12 @@ def _require_programs() -> None:
             f"The environment says CXX={chosen[0]}, and there is no such program. "
             "Unset CXX, or name a compiler that is installed."
         )
-    candidates = ("c++", "g++", "clang++")
-    if not chosen and not any(map(shutil.which, candidates)) and not newest_clang():
+    if not chosen and not usable_compiler():
+        old = [name for name in ("c++", "g++", "clang++") if shutil.which(name)]
+        found = f"{old[0]} is too old" if old else "there is none"
         raise BuildError(
-            "There is no C++ compiler here: tried c++, g++, clang++ and clang++-16 upwards. "
-            "`./course start` installs one, or name yours: CXX=/path/to/g++ ./course …"
+            f"The course needs a C++ compiler, g++ {GCC_OLDEST} or clang++ {CLANG_OLDEST} or newer, "
+            f"and {found}. `./course start` installs one; or name yours: CXX=/path/to/g++ ./course"
         )
 
 
@@ -183,7 +226,7 @@ def build(preset: str, targets: list[str]) -> None:
                 args,
                 timeout_s=BUILD_TIMEOUT_S,
                 env=PLAIN_ENV,
-                on_line=lambda line: _show_ninja_line(line, steps),
+                on_line=lambda line: show_ninja_line(line, steps),
             )
         if finished.returncode != 0:
             log = _write_log(preset, finished)
@@ -193,7 +236,7 @@ def build(preset: str, targets: list[str]) -> None:
             )
 
 
-def _show_ninja_line(line: str, steps: console.Steps) -> None:
+def show_ninja_line(line: str, steps: console.Steps) -> None:
     found = re.match(r"\[(\d+)/(\d+)\] (.*)", line)
     if found:
         steps.at(int(found[1]), int(found[2]), found[3].rsplit("/", 1)[-1][:40])
