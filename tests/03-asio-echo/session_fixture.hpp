@@ -37,12 +37,24 @@ struct session_fixture {
 
   void send(const std::string& data) const { send_through(peer.get(), data); }
 
-  // Sends what fits, and collects what comes back while the session runs.
-  [[nodiscard]] std::string echo(const std::string& message) {
-    std::string received;
+  // Sends all of it, and collects what comes back while the session runs. A late reader lets every
+  // buffer fill first, so that the session's sends become short.
+  enum class reader { eager, late };
+  [[nodiscard]] std::string echo(const std::string& message, reader how = reader::eager) {
     std::size_t sent = 0;
+    const auto send_some = [&] {
+      const std::size_t taken = try_send(peer.get(), message.substr(sent, 64 * 1024));
+      sent += taken;
+      return taken;
+    };
+    int turns_without_room = how == reader::late ? 0 : turns_until_stalled;
     (void)run_until([&] {
-      sent += try_send(peer.get(), message.substr(sent, 64 * 1024));
+      turns_without_room = send_some() > 0 ? 0 : turns_without_room + 1;
+      return sent == message.size() || turns_without_room >= turns_until_stalled;
+    });
+    std::string received;
+    (void)run_until([&] {
+      (void)send_some();
       received += receive(peer.get());
       return received.size() >= message.size();
     });
@@ -65,6 +77,8 @@ struct session_fixture {
     received.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
     return received;
   }
+
+  static constexpr int turns_until_stalled = 20;
 
   completion::open_sockets sockets;
   asio::io_context io{1};
