@@ -25,6 +25,7 @@ namespace completion {
 
 using asio::ip::tcp;
 
+// --8<-- [start:session]
 class callback_session : public std::enable_shared_from_this<callback_session> {
  public:
   callback_session(tcp::socket socket, open_sockets& sockets)
@@ -57,5 +58,6 @@ class callback_session : public std::enable_shared_from_this<callback_session> {
   open_sockets::entry entry_;  // after socket_: gone before the descriptor is closed
   std::array<std::byte, 16 * 1024> buffer_;
 };
+// --8<-- [end:session]
 
 }  // namespace completion

@@ -25,6 +25,7 @@ using asio::ip::tcp;
 
 // Echoes until EOF or an error. Compare with callback_session: receive() and send() are two lines
 // of one loop now, and the session's members are local variables.
+// --8<-- [start:coroutine]
 inline asio::awaitable<void> echo(tcp::socket socket, open_sockets& sockets) {
   const open_sockets::entry entry{sockets, socket.native_handle()};
   std::array<std::byte, 16 * 1024> buffer;
@@ -39,5 +40,6 @@ inline asio::awaitable<void> echo(tcp::socket socket, open_sockets& sockets) {
   }
   // --8<-- [end:task-03-2]
 }
+// --8<-- [end:coroutine]
 
 }  // namespace completion
