@@ -11,8 +11,9 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from course_tool import processes
+from course_tool import foreground, processes
 from course_tool.errors import CourseError
 from course_tool.paths import STATE, relative
 
@@ -51,6 +52,11 @@ def candidate(package: str) -> str | None:
     return None if found is None or found[1] == "(none)" else found[1]
 
 
+def has_lists() -> bool:
+    """False in a fresh container image: apt has never asked its mirrors what they have."""
+    return any(Path("/var/lib/apt/lists").glob("*_Packages*"))
+
+
 def has_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
@@ -63,7 +69,10 @@ def may_install(names: Sequence[str], yes: bool) -> bool:
     if not shutil.which("sudo"):
         raise CourseError(f"There is no sudo here, and you are not root. As root, run: {command}")
     if has_terminal():
-        return yes or _asked(f"May I run `{command}`? [Y/n] ")
+        if not yes and not _asked(f"May I run `{command}`? [Y/n] "):
+            return False
+        unlock_sudo()
+        return True
     if not (yes or os.environ.get("CI")):
         raise CourseError(
             f"To install packages I would have to ask, and there is no terminal. Run it yourself: "
@@ -72,6 +81,12 @@ def may_install(names: Sequence[str], yes: bool) -> bool:
     if processes.run(["sudo", "-n", "true"], timeout_s=30).returncode != 0:
         raise CourseError(f"sudo wants a password, and there is no terminal. Run: {command}")
     return True
+
+
+def unlock_sudo() -> None:
+    """Lets sudo ask for the password now, on the terminal; what follows runs without one."""
+    if foreground.run_on_terminal(["sudo", "-v"]) != 0:
+        raise CourseError("sudo did not let you: install the packages as root, or ask who may.")
 
 
 def _asked(question: str) -> bool:

@@ -117,15 +117,15 @@ def _stamp_holds(version: str) -> bool:
 
 
 def _venv_version() -> str | None:
-    """What .venv's Python says of itself; None if it does not run."""
-    ask = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
+    """What .venv's Python says of itself; None if it does not run, or not as an environment."""
+    ask = "import sys; print('%d.%d.%d' % sys.version_info[:3], sys.prefix != sys.base_prefix)"
     if not PYTHON.exists():
         return None
     try:
-        finished = processes.run([PYTHON, "-I", "-S", "-c", ask], timeout_s=30)
+        answer = processes.run([PYTHON, "-I", "-c", ask], timeout_s=30).stdout.split()
     except CourseError:
         return None
-    return finished.stdout.strip() if finished.returncode == 0 else None
+    return answer[0] if answer[1:] == ["True"] else None
 
 
 def _set_up(yes: bool) -> None:
@@ -133,6 +133,7 @@ def _set_up(yes: bool) -> None:
         version = _venv_version()
         if version and _stamp_holds(version):
             return  # another ./course has made it while we waited
+        wanted = _wanted(_own_version())
         reason = _why(version)
         _say(f"Setting up the course's Python packages in {relative(VENV)}/: {reason}.")
         _require_ensurepip(yes)
@@ -143,7 +144,7 @@ def _set_up(yes: bool) -> None:
             shutil.rmtree(VENV, ignore_errors=True)
             raise
         fresh = STAMP.with_suffix(".new")
-        fresh.write_text(json.dumps(_wanted(_own_version()), indent=1) + "\n", encoding="utf-8")
+        fresh.write_text(json.dumps(wanted, indent=1) + "\n", encoding="utf-8")
         os.replace(fresh, STAMP)
 
 

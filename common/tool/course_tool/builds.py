@@ -28,6 +28,7 @@ SANITIZER_PRESETS = frozenset({"asan", "tsan", "fuzz", "student-asan"})
 
 LOG_NAME = "course-build.log"
 STAMP_NAME = "course-configured"
+UNFINISHED = "unfinished"
 
 # The compilers' English, in UTF-8, without colors; ninja's counter in the form that we read.
 PLAIN_ENV = {
@@ -159,6 +160,12 @@ def _belongs_elsewhere(where: Path) -> bool:
     return compiler is not None and not shutil.which(compiler)
 
 
+def _was_interrupted(where: Path) -> bool:
+    """CMake that was killed half-way leaves a cache that it may not understand itself."""
+    stamp = where / STAMP_NAME
+    return stamp.is_file() and stamp.read_text() == UNFINISHED
+
+
 def _stamp(preset: str) -> str:
     """What a configuration depends on beyond the CMake files, which ninja watches by itself."""
     made_from = hashlib.sha256((ROOT / "CMakePresets.json").read_bytes())
@@ -185,11 +192,11 @@ def configure(preset: str) -> None:
 
 def _configure(preset: str) -> None:
     where = folder(preset)
-    if _belongs_elsewhere(where):
+    if _belongs_elsewhere(where) or _was_interrupted(where):
         _wipe(where)
     if _configured(preset):
         return
-    (where / STAMP_NAME).unlink(missing_ok=True)
+    (where / STAMP_NAME).write_text(UNFINISHED)
     compiler = compiler_for(preset)
     if compiler and _cache_entry(where, "CMAKE_CXX_COMPILER") not in (None, compiler):
         _wipe(where)  # CMake would start over in the middle of its run, and lose the preset
@@ -197,8 +204,9 @@ def _configure(preset: str) -> None:
     if compiler:
         args.append(f"-DCMAKE_CXX_COMPILER={compiler}")
     with console.progress(f"Configuring the {preset} build"):
-        finished = processes.run(args, timeout_s=CONFIGURE_TIMEOUT_S, env=PLAIN_ENV)
+        finished = processes.run(args, timeout_s=CONFIGURE_TIMEOUT_S, cwd=ROOT, env=PLAIN_ENV)
     if finished.returncode != 0:
+        (where / STAMP_NAME).unlink()
         log = _write_log(preset, finished)
         raise BuildError(f"{_cmake_error(finished.stderr)}\n  The full log: {relative(log)}")
     (where / STAMP_NAME).write_text(_stamp(preset))
@@ -225,6 +233,7 @@ def build(preset: str, targets: list[str]) -> None:
             finished = processes.run(
                 args,
                 timeout_s=BUILD_TIMEOUT_S,
+                cwd=ROOT,
                 env=PLAIN_ENV,
                 on_line=lambda line: show_ninja_line(line, steps),
             )
@@ -251,18 +260,18 @@ def _write_log(preset: str, finished: processes.Finished) -> Path:
 
 def build_failure(output: str) -> str:
     """The first error in a build's output, with the lines around it that explain it."""
+    unknown = re.search(r"ninja: error: unknown target '([^']*)'", output)
+    if unknown:
+        return f"The build has no target {unknown[1]}. Is its chapter listed in CMakeLists.txt?"
     lines = [line.rstrip() for line in output.splitlines()]
     for index, line in enumerate(lines):
         if re.match(r"\S[^:]*:\d+:(\d+:)? (fatal )?error: ", line):
             return "\n".join([_from_root(line), *_context(lines[index + 1 :])])
+    if "CMake Error" in output:
+        return _cmake_error(output)
     for index, line in enumerate(lines):
         if re.search(r"undefined reference to|multiple definition of|ld: error:|: error: ", line):
             return "\n".join([_from_root(line), *_context(lines[index + 1 :])])
-    if "CMake Error" in output:
-        return _cmake_error(output)
-    unknown = re.search(r"ninja: error: unknown target '([^']*)'", output)
-    if unknown:
-        return f"The build has no target {unknown[1]}. Is its chapter listed in CMakeLists.txt?"
     tail = [line for line in lines if line][-CONTEXT_LINES:]
     return "\n  ".join(
         ["The build failed, and no compiler said why. The end of its output:", *tail]
@@ -284,10 +293,16 @@ def _from_root(line: str) -> str:
 
 
 def _cmake_error(output: str) -> str:
-    """The text of the first CMake error: not the file that raised it, not the call stack."""
-    found = re.search(r"CMake Error[^\n]*:\n((?:\n|  [^\n]*\n?)+)|CMake Error: ([^\n]+)", output)
+    """The first CMake error without its call stack; where it is, unless a message() says it all."""
+    found = re.search(
+        r"CMake Error at (?P<where>.+:\d+)(?: \((?P<command>\w+)\))?:\n"
+        r"(?P<text>(?:\n|  [^\n]*(?:\n|$))+)|CMake Error: (?P<line>[^\n]+)",
+        output,
+    )
     if not found:
         tail = [line for line in output.splitlines() if line.strip()][-CONTEXT_LINES:]
         return "\n  ".join(["CMake failed. The end of its output:", *tail])
-    text = found[2] or " ".join(line.strip() for line in found[1].splitlines() if line.strip())
-    return f"CMake: {_from_root(text)}"
+    text = found["line"] or " ".join(found["text"].split())
+    if found["where"] and found["command"] != "message":
+        text = f"{found['where']}: {text}"
+    return _from_root(f"CMake: {text}")

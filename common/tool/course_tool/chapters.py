@@ -422,9 +422,7 @@ def load_chapter(path: Path) -> Chapter:
         programs=programs,
         checkpoint=_load_checkpoint(
             table.table("checkpoint"), number, tuple(program.name for program in programs)
-        )
-        if "checkpoint" in table._values  # TEMPORARY
-        else Checkpoint("", (), (), Load(50, 128, 1, 2.0, 5)),
+        ),
         root=file.resolve().parents[2],
     )
     table.done()

@@ -127,7 +127,7 @@ def watch(
     watch_chapter(find_request(chapter, task, preset_for(solution, carry, sanitize), verbose))
 
 
-@app.command(context_settings={"allow_interspersed_args": False})
+@app.command()
 def run(
     program: Annotated[
         str,
@@ -212,6 +212,53 @@ def reset(chapter: ChapterArgument, task: OneTask = None) -> None:
 
 
 @app.command()
+def bench(
+    chapter: Annotated[
+        str | None, typer.Argument(help="A chapter, such as 05: its checkpoint.", metavar="CHAPTER")
+    ] = None,
+    ladder: Annotated[bool, typer.Option("--ladder", help="Every chapter's server.")] = False,
+    matrix: Annotated[bool, typer.Option("--matrix", help="Clients by message sizes.")] = False,
+    claims: Annotated[bool, typer.Option("--claims", help="The claims about io_uring.")] = False,
+    solution: Solution = False,
+    rounds: Annotated[int | None, typer.Option(help="How often each server is measured.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Tiny: its figures say nothing.")] = False,
+    out: Annotated[Path | None, typer.Option(help="A folder for JSON, table and plot.")] = None,
+    yes: Yes = False,
+) -> None:
+    """Run a chapter's checkpoint, or another benchmark.
+
+    Counts are asserted: the exit code is 1 if one is out of its bounds. Speed is shown.
+
+    \b
+        ./course bench 05
+        ./course bench 05 --solution
+        ./course bench --ladder
+        ./course bench --matrix --rounds 5
+    """
+    from course_tool import benching
+
+    options = benching.Options(chapter, ladder, matrix, claims, solution, rounds, quick, out)
+    raise typer.Exit(benching.run(options, yes=yes))
+
+
+@app.command("doctor")
+def doctor_(
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Say what this machine can do, chapter by chapter.
+
+    Every feature is tried, never guessed; for what is missing, the exact fix is printed.
+
+    \b
+        ./course doctor
+        ./course doctor --json
+    """
+    from course_tool import doctor
+
+    raise typer.Exit(doctor.run_doctor(as_json=json))
+
+
+@app.command()
 def grade(
     out: Annotated[Path, typer.Option(help="Where the JSON goes; JUnit's XML beside it.")],
     chapters: Annotated[
@@ -233,6 +280,51 @@ def grade(
     from course_tool.grading import grade as grade_chapters
 
     raise typer.Exit(grade_chapters(out, [each for each in chapters.split(",") if each], course))
+
+
+@app.command()
+def sync(
+    check: Annotated[bool, typer.Option("--check", help="Change nothing; 1 if it would.")] = False,
+) -> None:
+    """For authors: make chapters/ again from solutions/.
+
+    \b
+        ./course sync
+        ./course sync --check
+    """
+    from course_tool.syncing import sync as sync_chapters
+
+    raise typer.Exit(sync_chapters(check=check))
+
+
+@app.command()
+def verify(
+    only: Annotated[
+        list[str] | None, typer.Option(help="One item only; may be given again.", metavar="ITEM")
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Name the items and their claims.")] = False,
+    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at a failure.")] = False,
+    student: Annotated[
+        bool, typer.Option("--student", help="chapters/ holds work: say so, do not count it.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(help="How many things to do at once.", min=1)] = 2,
+    yes: Yes = False,
+) -> None:
+    """Prove the whole course: what CI runs.
+
+    \b
+        ./course verify
+        ./course verify --only style --only marks
+        ./course verify --list
+    """
+    from course_tool import packages
+    from course_tool import verify as proofs
+
+    if list_:
+        raise typer.Exit(proofs.list_items())
+    packages.ensure("verify", yes)
+    options = proofs.VerifyOptions(tuple(only or ()), fail_fast, student, jobs)
+    raise typer.Exit(proofs.run_verify(options))
 
 
 @app.command("grade-copy", hidden=True)

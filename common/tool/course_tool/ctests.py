@@ -124,7 +124,7 @@ def _unescaped(text: str) -> str:
 
 def _skip_reason(output: str) -> str:
     """Catch2 prints the reason of a SKIP below 'explicitly with message:'."""
-    found = re.search(r"explicitly with messages?:\n((?:\s+\S.*\n?)+)", output)
+    found = re.search(r"explicitly with messages?:\n((?:[ \t]+\S.*\n?)+)", output)
     if not found:
         return output.strip()
     return " ".join(line.strip() for line in found[1].splitlines())

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from course_tool import paths
 
 _TAIL_LINES = 12
-_FAILED = re.compile(r"(?P<where>\S.*:\d+): (?:FAILED|SKIPPED):$")
+_CATCH2_COLUMNS = 77  # its width of 80, without the indentation of two and the last column
+_FAILED = re.compile(r"(?P<where>\S.*:\d+): FAILED:$")
 _RULE = re.compile(r"[-=.~]{60,}$")
 _BANNERS = re.compile(r"Filters: |Randomness seeded to: |Run with -\? for|\S+ is a Catch2 v")
 _LABELS = re.compile(
@@ -20,7 +21,9 @@ _TODO = re.compile(
     r"TODO (?P<task>\d\d\.\d+): (?P<title>.*)\n"
     r"\s*write it at (?P<where>.*:\d+)\n\s*read +(?P<page>\S+)"
 )
-_SIGNAL = re.compile(r"due to a fatal error condition:\n\s*(SIG\w+)")
+_SIGNAL = re.compile(r"  (?P<name>SIG[A-Z]+) - .* signal$")
+_CHILD = re.compile(r"(?P<state>\S+ \(pid \d+\) .*); (its stderr:|it printed nothing on stderr)$")
+_NO_EXPRESSION = "{Unknown expression after the reported line}"
 _SIGNAL_MEANINGS = {
     "SIGSEGV": "it touched memory that is not its own",
     "SIGBUS": "it touched memory that is not there",
@@ -55,29 +58,37 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Child:
+    """A server or client that the test had started, as its harness reports it."""
+
+    state: str  # "02-server (pid 17) is running"
+    stderr: tuple[str, ...]
+
+    @property
+    def tells(self) -> bool:
+        """Whether it adds anything: it said something, or ended when nobody asked it to."""
+        return bool(self.stderr) or "ended by itself" in self.state
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     todo: Todo | None
     findings: tuple[Finding, ...]
     signal: str | None  # "SIGSEGV: it touched memory that is not its own"
-    tail: tuple[str, ...]  # the last lines that the test and its children printed
+    children: tuple[Child, ...]
+    tail: tuple[str, ...]  # the last lines that the test program itself printed
 
 
 def diagnose(output: str) -> Diagnosis:
     """Reads the output of one Catch2 test case."""
+    lines, children = _take_children(output.splitlines())
     return Diagnosis(
         todo=_find_todo(output),
-        findings=tuple(_findings(output)),
-        signal=_find_signal(output),
-        tail=_tail(output),
+        findings=tuple(_findings(lines)),
+        signal=_find_signal(lines),
+        children=children,
+        tail=_tail(lines),
     )
-
-
-def skip_reason(output: str) -> str:
-    """Why a test was skipped, in its own words."""
-    for finding in _findings(output):
-        if finding.message:
-            return finding.message
-    return "no reason given"
 
 
 def shorten(text: str) -> str:
@@ -92,18 +103,35 @@ def _find_todo(output: str) -> Todo | None:
     return Todo(match["task"], match["title"], shorten(match["where"]), match["page"])
 
 
-def _find_signal(output: str) -> str | None:
-    match = _SIGNAL.search(output)
-    if not match:
-        return None
-    meaning = _SIGNAL_MEANINGS.get(match[1])
-    return f"{match[1]}: {meaning}" if meaning else match[1]
+def _take_children(lines: Sequence[str]) -> tuple[list[str], tuple[Child, ...]]:
+    """Separates the harness's reports on child processes from the rest."""
+    rest: list[str] = []
+    children: list[Child] = []
+    stderr: list[str] | None = None
+    for line in [*lines, ""]:
+        match = _CHILD.match(line)
+        if stderr is not None and not match and line.startswith("    "):
+            stderr.append(shorten(line[4:].rstrip()))
+            children[-1] = Child(children[-1].state, tuple(stderr[-_TAIL_LINES:]))
+        elif match:
+            children.append(Child(match["state"], ()))
+            stderr = []
+        else:
+            stderr = None
+            rest.append(line)
+    return rest, tuple(children)
 
 
-def _findings(output: str) -> Iterator[Finding]:
+def _find_signal(lines: Sequence[str]) -> str | None:
+    name = next((match["name"] for match in map(_SIGNAL.match, lines) if match), None)
+    meaning = _SIGNAL_MEANINGS.get(name or "")
+    return f"{name}: {meaning}" if meaning else name
+
+
+def _findings(lines: Sequence[str]) -> Iterator[Finding]:
     where = ""
     block: list[str] = []
-    for line in [*output.splitlines(), "-" * 79]:
+    for line in [*lines, "-" * 79]:
         match = _FAILED.match(line)
         if where and (match or _RULE.match(line)):
             yield _finding(where, block)
@@ -122,17 +150,20 @@ def _finding(where: str, block: list[str]) -> Finding:
     for line in block:
         match = _LABELS.match(line)
         if match:
-            current = parts.setdefault(_kind(match[1]), [])
-            reason = match[1] if _kind(match[1]) == "condition" else reason
+            kind = _kind(match[1])
+            current = parts.setdefault(kind, [])
+            reason = match[1] if kind == "condition" else reason
+        elif _SIGNAL.match(line):
+            continue  # the diagnosis says it, and what it means
         else:
             current.append(line)
     texts = {kind: _dedent(lines) for kind, lines in parts.items()}
     return Finding(
         where=where,
-        expression=texts["expression"],
+        expression=texts["expression"].replace(_NO_EXPRESSION, ""),
         expansion=texts.get("expansion", ""),
         reason=reason,
-        message=shorten(texts.get("message", "")),
+        message=shorten(_unwrapped(texts.get("message", ""))),
         exception=shorten(texts.get("exception", "")),
     )
 
@@ -142,7 +173,7 @@ def _kind(label: str) -> str:
         return "expansion"
     if "exception with message" in label:
         return "exception"
-    if "with message" in label:
+    if "with message" in label or "fatal error" in label:
         return "message"
     return "condition"  # a signal, or an exception that did not come
 
@@ -151,11 +182,25 @@ def _dedent(lines: list[str]) -> str:
     return "\n".join(line.removeprefix("  ").rstrip() for line in lines).strip("\n")
 
 
-def _tail(output: str) -> tuple[str, ...]:
-    """What was printed outside of Catch2's report: stderr of the test and of its servers."""
-    lines: list[str] = []
+def _unwrapped(text: str) -> str:
+    """Joins the lines that Catch2 broke: those after which the next word had no room."""
+    joined: list[str] = []
+    room = 0
+    for line in text.splitlines():
+        first_word = line.split(" ", 1)[0]
+        if joined and first_word and len(first_word) >= room:
+            joined[-1] += f" {line}"
+        else:
+            joined.append(line)
+        room = _CATCH2_COLUMNS - len(line)
+    return "\n".join(joined)
+
+
+def _tail(lines: Sequence[str]) -> tuple[str, ...]:
+    """What was printed outside of Catch2's report."""
+    printed: list[str] = []
     in_report = False
-    for line in output.splitlines():
+    for line in lines:
         if _BANNERS.match(line):
             continue
         if _RULE.match(line):
@@ -163,5 +208,5 @@ def _tail(output: str) -> tuple[str, ...]:
         elif line.startswith(("test cases: ", "assertions: ")):
             in_report = False
         elif not in_report and line.strip():
-            lines.append(shorten(line.rstrip()))
-    return tuple(lines[-_TAIL_LINES:])
+            printed.append(shorten(line.rstrip()))
+    return tuple(printed[-_TAIL_LINES:])

@@ -215,8 +215,15 @@ def _install(needs: Sequence[Need], purpose: str, yes: bool) -> None:
     names = _names(needs, "apt-get")
     if not apt.may_install(names, yes):
         raise CourseError(f"Nothing was installed. To do it yourself: {command}")
-    with console.progress(f"Installing {', '.join(names)}", total=0) as steps:
-        apt.install(names, lambda line: steps.at(0, text=line.strip()[:60]))
+    with console.progress("Installing packages", total=0) as steps:
+
+        def note(line: str) -> None:
+            steps.at(0, text=line.strip()[:60])
+
+        if not apt.has_lists():
+            apt.update(note)
+            _debian_clang.cache_clear()
+        apt.install(_names(needs, "apt-get"), note)
 
 
 def _not_met(needs: Sequence[Need]) -> str:

@@ -17,8 +17,10 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -32,6 +34,7 @@ STOP_GRACE_S = 5.0
 POLL_S = 0.1
 ANNOUNCE_POLL_S = 0.005
 PR_SET_PDEATHSIG = 1
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _running: dict[int, int] = {}  # leader's pid -> its pidfd; not reaped yet, so the pid is still ours
@@ -57,6 +60,25 @@ def in_child(parent: int, cpu: int | None) -> Callable[[], None]:
             os.sched_setaffinity(0, {cpu})
 
     return prepare
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Holds signals back while a child is started: one in between would lose sight of it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python runs signal handlers in the main thread alone
+        return
+    held: list[int] = []
+    before = {each: signal.getsignal(each) for each in _STOPPING}
+    for each in _STOPPING:
+        signal.signal(each, lambda number, _frame: held.append(number))
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler or signal.SIG_DFL)
+        for number in held:
+            signal.raise_signal(number)
 
 
 def _start(
@@ -104,15 +126,35 @@ def _ended(child: subprocess.Popen[bytes], wait_s: float) -> bool:
     return bool(poller.poll(max(0.0, wait_s) * 1000))
 
 
+def _groups_below(pid: int) -> set[int]:
+    """The groups that its descendants lead: ninja gives each compiler one of its own."""
+    children: dict[int, list[tuple[int, int]]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue  # it ended while we looked
+        children.setdefault(int(fields[1]), []).append((int(stat.parent.name), int(fields[2])))
+    groups: set[int] = set()
+    looked_at = [pid]
+    while looked_at:
+        for descendant, group in children.get(looked_at.pop(), []):
+            looked_at.append(descendant)
+            groups.add(group)
+    return groups - {pid, os.getpgrp()}
+
+
 def _kill_group(child: subprocess.Popen[bytes]) -> None:
     """Kills what is left of the group, then reaps its leader."""
     pidfd = _running.get(child.pid)
     if pidfd is None:
         return
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass  # PermissionError: all that is left runs as another user (sudo)
+    below = set() if _ended(child, 0) else _groups_below(child.pid)
+    for group in (child.pid, *below):
+        try:
+            os.killpg(group, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass  # PermissionError: all that is left runs as another user (sudo)
     child.wait()
     del _running[child.pid]
     os.close(pidfd)
@@ -176,19 +218,25 @@ def run(
     A command that must not be cut short (a package manager) gets SIGINT and `asks_first_s` to end.
     """
     started = time.monotonic()
-    with tempfile.TemporaryFile() as given, tempfile.NamedTemporaryFile() as stdout, \
-            tempfile.TemporaryFile() as stderr:  # fmt: skip
+    with (
+        tempfile.TemporaryFile() as given,
+        tempfile.NamedTemporaryFile() as stdout,
+        tempfile.TemporaryFile() as stderr,
+    ):
         if input_text is not None:
             given.write(input_text.encode())
             given.seek(0)
         stdin = subprocess.DEVNULL if input_text is None else given
         follower = _Follower(stdout.name, on_line) if on_line else None
-        child = _start(args, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr)
+        child: subprocess.Popen[bytes] | None = None
         try:
+            with _uninterrupted():
+                child = _start(args, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr)
             in_time = _wait(child, started + timeout_s, follower)
         finally:
-            _ask(child, asks_first_s)
-            _kill_group(child)
+            if child:
+                _ask(child, asks_first_s)
+                _kill_group(child)
             if follower:
                 follower.close()
         words = tuple(str(arg) for arg in args)
@@ -260,8 +308,11 @@ class Server:
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="course-server-")
         try:
-            with open(self._output("stdout"), "wb") as stdout, \
-                    open(self._output("stderr"), "wb") as stderr:  # fmt: skip
+            with (
+                _uninterrupted(),
+                open(self._output("stdout"), "wb") as stdout,
+                open(self._output("stderr"), "wb") as stderr,
+            ):
                 self._child = _start(
                     self.args,
                     cwd=ROOT,

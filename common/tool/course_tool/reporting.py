@@ -14,7 +14,6 @@ from course_tool.diagnosis import Diagnosis, Finding
 from course_tool.groups import Group, Result, contract_key
 
 FINDINGS_SHOWN = 2  # of a task; --verbose shows all
-TAIL_LINES_SHOWN = 12
 COLUMNS_SHOWN = 200
 CONTRACT_PAGE = "docs/reference/servers.md"
 
@@ -68,11 +67,18 @@ def _show_test(test: TestResult, diagnosis: Diagnosis, findings_max: int | None)
         )
     for finding in diagnosis.findings[:findings_max]:
         _show_finding(finding)
-    wanted = findings_max is None or test.status in ("crashed", "timeout") or not diagnosis.findings
-    if wanted and diagnosis.tail:
-        console.out.print("    The last that was printed:")
-        for line in diagnosis.tail[-TAIL_LINES_SHOWN:]:
-            console.out.print(f"      {line}", style="dim")
+    for child in diagnosis.children:
+        if child.tells or findings_max is None:
+            _show_printed(f"{child.state}{'; its stderr:' if child.stderr else ''}", child.stderr)
+    no_word = test.status in ("crashed", "timeout") or not diagnosis.findings
+    if diagnosis.tail and (no_word or findings_max is None):
+        _show_printed("The last that the test printed:", diagnosis.tail)
+
+
+def _show_printed(title: str, lines: Sequence[str]) -> None:
+    console.out.print(f"    {title}")
+    for line in lines:
+        console.out.print(f"      {line}", style="dim")
 
 
 def _say(text: str) -> None:
@@ -84,10 +90,11 @@ def _show_finding(finding: Finding) -> None:
         _say(line)
     if finding.expression:
         console.out.print(f"    {_one_line(finding.expression)}")
-    came = finding.expansion or finding.reason or finding.exception
-    if came:
-        kind = "it threw" if finding.exception else "it was"
-        console.out.print(f"      {kind if not finding.reason else '…'} {_one_line(came)}")
+    if finding.exception:
+        console.out.print(f"      it threw: {_one_line(finding.exception)}")
+    elif finding.expansion or finding.reason:
+        came = f"it was: {finding.expansion}" if finding.expansion else finding.reason
+        console.out.print(f"      {_one_line(came)}")
     console.out.print(f"    {finding.where}", style="dim")
 
 

@@ -12,6 +12,7 @@ from course_tool.errors import CourseError
 from course_tool.paths import ROOT
 
 HOST = "127.0.0.1"
+PORT = 8000
 
 
 def serve_site(port: int) -> None:

@@ -72,6 +72,12 @@ def changing(folder: Path = paths.STATE) -> Iterator[State]:
         _replace(folder / _FILE, state)
 
 
+def remember_checkpoint(number: str, folder: Path = paths.STATE) -> None:
+    """The checkpoint of this chapter has been run, and its counts held."""
+    with changing(folder) as state:
+        state.checkpoints = sorted({*state.checkpoints, number})
+
+
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     try:
@@ -167,7 +173,7 @@ def _replace(file: Path, state: State) -> None:
             for key, each in sorted(state.records.items())
         },
         "hints": dict(sorted(state.hints.items())),
-        "checkpoints": sorted(set(state.checkpoints)),
+        "checkpoints": state.checkpoints,
     }
     fresh = file.with_name(f"{file.name}.new-{os.getpid()}")
     try:

@@ -9,7 +9,8 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from course_tool import processes
@@ -25,12 +26,13 @@ def count_while(
     run: Callable[[Sequence[str | Path]], int], args: Sequence[str | Path]
 ) -> tuple[int, Counter[str]]:
     """Has `run` run the program under strace; returns its return code and the calls by name."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # so that strace is ours to reap
     with tempfile.TemporaryDirectory(prefix="course-strace-") as folder:
         table = Path(folder) / "table"
-        returncode = run([*_strace(table), *args])
-        calls = _await_table(table)
-        _reap_strace()
+        with _ours_to_reap():
+            returncode = run([*_strace(table), *args])
+        calls = _read(table)
+    if not calls:
+        raise CourseError("strace wrote no count: it ended before the program did.")
     return returncode, calls
 
 
@@ -43,14 +45,15 @@ def require_strace() -> None:
         )
     with tempfile.TemporaryDirectory(prefix="course-strace-") as folder:
         table = Path(folder) / "table"
-        tried = processes.run([*_strace(table), "true"], timeout_s=PROBE_TIMEOUT_S)
+        with _ours_to_reap():
+            tried = processes.run([*_strace(table), "true"], timeout_s=PROBE_TIMEOUT_S)
         if _read(table):
             return
     said = (tried.stderr.strip().splitlines() or ["it wrote no table"])[0]
     raise CourseError(
         f"strace may not trace here ({said}). A container allows it with "
         "`docker run --cap-add=SYS_PTRACE`; on a machine of your own, look at "
-        "`sysctl kernel.yama.ptrace_scope`. Without --count-syscalls the program runs as always."
+        "`sysctl kernel.yama.ptrace_scope`."
     )
 
 
@@ -66,14 +69,14 @@ def _read(table: Path) -> Counter[str]:
     return parse_table(text) if text.rstrip().endswith(" total") else Counter()
 
 
-def _await_table(table: Path) -> Counter[str]:
-    """strace writes its table after the program has ended."""
-    deadline = time.monotonic() + REPORT_DEADLINE_S
-    while not (calls := _read(table)):
-        if time.monotonic() > deadline:
-            raise CourseError("strace wrote no count: it ended before the program did.")
-        time.sleep(0.01)
-    return calls
+@contextmanager
+def _ours_to_reap() -> Iterator[None]:
+    """With -DD strace is nobody's child: the block makes it ours, and waits for its end."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        _reap_strace()
 
 
 def _reap_strace() -> None:

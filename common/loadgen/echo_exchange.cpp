@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "echo_exchange.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "pattern.hpp"
+
+namespace loadgen {
+namespace {
+
+constexpr std::size_t shown_bytes_max = 8;
+// So many bytes equal by chance once in 2^64 places; fewer would be guessing.
+constexpr std::size_t telling_bytes = 8;
+// How far from its place a byte is looked for before it counts as somebody else's.
+constexpr std::size_t shift_bytes_max = 1024 * 1024 / 4;
+
+bool same(std::span<const std::byte> left, std::span<const std::byte> right) {
+  return std::ranges::equal(left, right);
+}
+
+std::string hex(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte each : bytes.first(std::min(bytes.size(), shown_bytes_max))) {
+    text += fmt::format("{}{:02x}", text.empty() ? "" : " ", static_cast<unsigned>(each));
+  }
+  return text;
+}
+
+std::string some_bytes(std::size_t count, std::string_view what) {
+  return fmt::format("{} byte{} {}", count, count == 1 ? "" : "s", what);
+}
+
+}  // namespace
+
+echo_exchange::echo_exchange(const byte_loop& pattern, std::size_t message_bytes,
+                             std::size_t first_connection, std::size_t connections)
+    : pattern_{pattern},
+      message_bytes_{message_bytes},
+      first_connection_{first_connection},
+      progress_(connections) {
+  for (std::size_t slot = 0; slot < connections; ++slot) reconnect(slot);
+}
+
+std::size_t echo_exchange::first_request(std::size_t slot) const noexcept {
+  return pattern_start(first_connection_ + slot);
+}
+
+void echo_exchange::reconnect(std::size_t slot) {
+  progress_[slot] = {.position = static_cast<std::uint32_t>(first_request(slot))};
+}
+
+taken echo_exchange::take(std::size_t slot, std::span<const std::byte> received) {
+  progress& now = progress_[slot];
+  const std::size_t count = std::min(received.size(), message_bytes_ - now.message_taken);
+  const auto expected = pattern_.piece(now.position, count);
+  if (std::memcmp(received.data(), expected.data(), count) != 0) {
+    return wrong(explain(slot, received));
+  }
+  now.received += count;
+  now.position = static_cast<std::uint32_t>(pattern_.advance(now.position, count));
+  now.message_taken += static_cast<std::uint32_t>(count);
+  if (now.message_taken < message_bytes_) return {count, verdict::unfinished};
+  now.message_taken = 0;
+  return {count, verdict::answered};
+}
+
+verdict echo_exchange::take_end(std::size_t) {
+  return verdict::unfinished;
+}
+
+std::string echo_exchange::describe_progress(std::size_t slot) const {
+  const progress& now = progress_[slot];
+  return fmt::format("{} of {} bytes of echo {} had come", now.message_taken, message_bytes_,
+                     now.received / message_bytes_ + 1);
+}
+
+// `received` differs somewhere from what should stand there.
+std::string echo_exchange::explain(std::size_t slot, std::span<const std::byte> received) const {
+  const progress& now = progress_[slot];
+  const auto expected = pattern_.piece(now.position, received.size());
+  const auto [wrong, right] = std::ranges::mismatch(received, expected);
+  const auto good = static_cast<std::size_t>(wrong - received.begin());
+  const std::size_t expected_at = pattern_.advance(now.position, good);
+  const auto bad = received.subspan(good);
+  return fmt::format("at offset {}: expected {}, received {}: {}", now.received + good,
+                     hex(pattern_.piece(expected_at, bad.size())), hex(bad),
+                     guess_cause(slot, expected_at, bad));
+}
+
+// `received` should have been the pattern from `expected_at` on; its first byte is not.
+std::string echo_exchange::guess_cause(std::size_t slot, std::size_t expected_at,
+                                       std::span<const std::byte> received) const {
+  const auto expected = pattern_.piece(expected_at, received.size());
+  if (received.size() > telling_bytes) {
+    const auto good_again = [&](std::size_t from) {
+      return same(received.subspan(from, telling_bytes), expected.subspan(from, telling_bytes));
+    };
+    if (good_again(1)) return "one byte was changed";
+    const bool crossed = received[0] == expected[1] && received[1] == expected[0];
+    if (crossed && received.size() >= telling_bytes + 2 && good_again(2)) {
+      return "two neighboring bytes changed places";
+    }
+  }
+  if (received.size() < telling_bytes) return "too few bytes came with it to tell why";
+  const auto found_at = pattern_.find(received.first(telling_bytes));
+  if (!found_at) return "several bytes were changed, or nobody sent them";
+  return guess_origin(slot, expected_at, *found_at);
+}
+
+// The bytes received are those of the pattern at `found_at`: whose are they?
+std::string echo_exchange::guess_origin(std::size_t slot, std::size_t expected_at,
+                                        std::size_t found_at) const {
+  const std::size_t period = pattern_.period();
+  const std::size_t ahead = (found_at + period - expected_at) % period;
+  const std::size_t behind = period - ahead;
+  const auto distance_to = [&](const progress& other) {
+    const std::size_t forward = (found_at + period - other.position) % period;
+    return std::min(forward, period - forward);
+  };
+  const auto nearest = std::ranges::min_element(progress_, {}, distance_to);
+  const auto nearest_slot = static_cast<std::size_t>(nearest - progress_.begin());
+  const std::size_t own = std::min(ahead, behind);
+  if (nearest_slot != slot && distance_to(*nearest) < own) {
+    return fmt::format("these bytes belong to connection {}", first_connection_ + nearest_slot);
+  }
+  if (own > shift_bytes_max) return "these bytes belong to another connection";
+  if (ahead < behind) return some_bytes(ahead, "before these are missing or come later");
+  return some_bytes(behind, "came twice or too late");
+}
+
+}  // namespace loadgen

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: MIT
+"""The part of a benchmark that is shown and never asserted.
+
+A *cell* is one load (so many clients, so many bytes) that all subjects are put under, in rounds. In
+each round every subject runs once, in an order that moves on by one from round to round, so that no
+subject always follows the same other one, or always meets a cold machine. Every run has a server of
+its own, pinned to one CPU, and a load generator pinned to another.
+
+Rates instead of sums: CPU time and context switches are read several times. The first and the last
+reading that fall into the time which the load generator measured give a rate; dividing it by the
+requests a second gives the cost of a request. So neither the warm-up nor connecting nor hanging up
+is in it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from course_tool import processes
+from course_tool.bench import procfs
+from course_tool.bench.loadgen import LoadReport, LoadSpec, drive
+from course_tool.bench.machine import Pinning
+from course_tool.bench.spread import Spread, paired_ratios, summarize
+from course_tool.bench.subjects import Subject
+from course_tool.errors import CourseError
+
+READ_AT = (0.02, 0.2, 0.4, 0.6, 0.8, 0.95)  # of the measured time; connecting delays its start
+WINDOW_LEAST = 0.3  # of the measured time: how far apart the first and last reading have to be
+RUN_OVERHEAD_S = 0.35  # to start and stop a server and a load generator
+US = 1e6
+
+
+@dataclass(frozen=True)
+class Metric:
+    key: str
+    label: str
+    unit: str
+    needs_idle_client: bool  # says nothing about the server when the client was at its limit
+
+
+METRICS = (
+    Metric("requests_per_s", "requests per second", "1/s", True),
+    Metric("cpu_us_per_request", "server CPU per request", "us", False),
+    Metric("cpu_user_us_per_request", "  of it in user mode", "us", False),
+    Metric("cpu_system_us_per_request", "  of it in the kernel", "us", False),
+    Metric("server_busy", "server's CPU in use", "share", True),
+    Metric("p50_us", "latency p50", "us", True),
+    Metric("p99_us", "latency p99", "us", True),
+    Metric("p999_us", "latency p99.9", "us", True),
+    Metric("voluntary_switches_per_request", "voluntary switches / request", "", False),
+    Metric("involuntary_switches_per_request", "involuntary switches / request", "", False),
+    Metric("peak_memory_bytes", "peak memory", "bytes", False),
+    Metric("client_cpu_us_per_request", "client CPU per request", "us", False),
+)
+COMPARED = ("requests_per_s", "cpu_us_per_request", "p99_us")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One subject in one round. Without `values` it failed, and `failure` says how."""
+
+    round: int  # from 1
+    place: int  # its turn in the round, from 1
+    subject: str
+    client_limited: bool
+    values: dict[str, float]  # by Metric.key
+    failure: str = ""
+
+    def value(self, metric: Metric) -> float | None:
+        """None where the run says nothing: it failed, or the client was what limited it."""
+        if self.client_limited and metric.needs_idle_client:
+            return None
+        return self.values.get(metric.key)
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "round": self.round,
+            "place": self.place,
+            "subject": self.subject,
+            "client_limited": self.client_limited,
+            "values": self.values,
+            "failure": self.failure or None,
+        }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """All runs of one load."""
+
+    load: LoadSpec
+    rounds: int
+    runs: tuple[Run, ...]
+
+    def of(self, subject: Subject) -> list[Run]:
+        return [run for run in self.runs if run.subject == subject.name]
+
+    def spread(self, subject: Subject, metric: Metric) -> Spread | None:
+        """Over all rounds, limited ones too: what was seen is shown, and marked."""
+        return summarize(run.values.get(metric.key) for run in self.of(subject))
+
+    def limited_rounds(self, subject: Subject) -> int:
+        return sum(run.client_limited for run in self.of(subject))
+
+    def ratio(self, subject: Subject, baseline: Subject, metric: Metric) -> Spread | None:
+        """Paired round by round; rounds that say nothing about either server are left out."""
+        return summarize(
+            paired_ratios(self._by_round(subject, metric), self._by_round(baseline, metric))
+        )
+
+    def _by_round(self, subject: Subject, metric: Metric) -> list[float | None]:
+        runs = {run.round: run for run in self.of(subject)}
+        return [
+            runs[number].value(metric) if number in runs else None
+            for number in range(1, self.rounds + 1)
+        ]
+
+    def failures(self) -> list[str]:
+        return [f"{run.subject}: {run.failure}" for run in self.runs if run.failure]
+
+
+@dataclass(frozen=True)
+class Reading:
+    cpu: procfs.CpuTime
+    switches: procfs.Switches
+
+    def within(self, report: LoadReport) -> bool:
+        return report.began_s <= self.cpu.at_s and self.switches.at_s <= report.ended_s
+
+
+def window(readings: Sequence[Reading], report: LoadReport) -> tuple[Reading, Reading]:
+    """The first and last reading of the measured time; too close together is a CourseError."""
+    inside = [reading for reading in readings if reading.within(report)]
+    measured_s = report.ended_s - report.began_s
+    if not inside or inside[-1].cpu.at_s - inside[0].cpu.at_s < WINDOW_LEAST * measured_s:
+        raise CourseError(
+            "The server's clocks could not be read often enough while the load ran: other programs "
+            "keep this machine busy. Try again when it is quiet."
+        )
+    return inside[0], inside[-1]
+
+
+class _Watch:
+    """Reads a server's clocks and counters while a load generator runs; a thread does it."""
+
+    def __init__(self, pid: int, warmup_s: float, duration_s: float) -> None:
+        self._pid = pid
+        started_s = time.monotonic() + warmup_s
+        self._read_at_s = [started_s + share * duration_s for share in READ_AT]
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self.readings: list[Reading] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _read(self) -> None:
+        for at_s in self._read_at_s:
+            if self._stop.wait(max(0.0, at_s - time.monotonic())):
+                return
+            try:
+                self.readings.append(
+                    Reading(procfs.cpu_time(self._pid), procfs.switches(self._pid))
+                )
+            except OSError:
+                return  # the server is gone; the load generator has the better story
+
+
+def values_of(
+    report: LoadReport, first: Reading, last: Reading, peak_memory_bytes: int
+) -> dict[str, float]:
+    """All metrics of one run."""
+    busy = (last.cpu.total_s - first.cpu.total_s) / (last.cpu.at_s - first.cpu.at_s)
+    cpu_us = busy / report.requests_per_s * US
+    user_us = cpu_us * first.cpu.user_share_until(last.cpu)
+    switching_s = last.switches.at_s - first.switches.at_s
+    per_request = 1 / switching_s / report.requests_per_s
+    voluntary = last.switches.voluntary - first.switches.voluntary
+    involuntary = last.switches.involuntary - first.switches.involuntary
+    return {
+        "requests_per_s": report.requests_per_s,
+        "cpu_us_per_request": cpu_us,
+        "cpu_user_us_per_request": user_us,
+        "cpu_system_us_per_request": cpu_us - user_us,
+        "server_busy": busy,
+        "p50_us": report.p50_us,
+        "p99_us": report.p99_us,
+        "p999_us": report.p999_us,
+        "voluntary_switches_per_request": voluntary * per_request,
+        "involuntary_switches_per_request": involuntary * per_request,
+        "peak_memory_bytes": float(peak_memory_bytes),
+        "client_cpu_us_per_request": report.client_cpu_us_per_request,
+    }
+
+
+def _run_once(
+    subject: Subject, load: LoadSpec, pinning: Pinning, generator: Path
+) -> tuple[dict[str, float], bool]:
+    assert load.duration_s is not None, "speed is measured over a time"
+    with processes.Server(subject.command(), cpu=pinning.server_cpu) as server:
+        with _Watch(server.pid, load.warmup_s, load.duration_s) as watch:
+            report = drive(load, server, generator)
+        peak = procfs.peak_resident_bytes(server.pid)
+    first, last = window(watch.readings, report)
+    return values_of(report, first, last, peak), report.client_limited
+
+
+def order_of_round(subjects: Sequence[Subject], round_index: int) -> list[Subject]:
+    """Moves on by one from round to round."""
+    shift = round_index % len(subjects)
+    return [*subjects[shift:], *subjects[:shift]]
+
+
+def run_seconds(load: LoadSpec) -> float:
+    """About how long one run takes."""
+    return (load.duration_s or 0) + load.warmup_s + RUN_OVERHEAD_S
+
+
+def measure(
+    subjects: Sequence[Subject],
+    load: LoadSpec,
+    rounds: int,
+    pinning: Pinning,
+    generator: Path,
+    on_run: Callable[[str], None],
+) -> Cell:
+    """One cell. A subject that fails is told in its run, and does not run in this cell again."""
+    runs: list[Run] = []
+    failed: set[str] = set()
+    for index in range(rounds):
+        for place, subject in enumerate(order_of_round(subjects, index), start=1):
+            on_run(f"round {index + 1} of {rounds}: {subject.name}")
+            if subject.name in failed:
+                continue
+            try:
+                values, limited = _run_once(subject, load, pinning, generator)
+                runs.append(Run(index + 1, place, subject.name, limited, values))
+            except CourseError as error:
+                failed.add(subject.name)
+                runs.append(Run(index + 1, place, subject.name, False, {}, str(error)))
+    return Cell(load, rounds, tuple(runs))

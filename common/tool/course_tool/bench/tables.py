@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: MIT
+"""Results as tables: for the terminal, in 80 columns, and as Markdown.
+
+Metrics are rows and servers are columns, since there are more of the first. Where there are many
+servers (the ladder) or many loads (the matrix), it is the other way round, with fewer metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from course_tool.bench.counts import CountResult, Verdict
+from course_tool.bench.report import Result, machine_lines
+from course_tool.bench.speed import COMPARED, METRICS, Cell, Metric
+from course_tool.bench.spread import Spread
+from course_tool.bench.subjects import Subject
+
+WIDTH = 80
+SUBJECTS_A_TABLE = 3
+MISSING = "–"
+LIMITED = "*"
+MIB = 1024 * 1024
+VERDICT_STYLE = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.NOT_MEASURED: "yellow"}
+BY_KEY = {metric.key: metric for metric in METRICS}
+
+
+def amount(value: float) -> str:
+    """Three significant digits or so, and commas: 41,234  9.87  0.013."""
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 1000:
+        return f"{value:,.0f}"
+    if size >= 100:
+        return f"{value:.0f}"
+    if size >= 10:
+        return f"{value:.1f}"
+    if size >= 0.1:
+        return f"{value:.2f}"
+    return f"{value:.2g}" if size >= 0.001 else "<0.001"
+
+
+def with_unit(value: float, unit: str) -> str:
+    if unit == "us":
+        return f"{amount(value / 1000)} ms" if value >= 10_000 else f"{amount(value)} µs"
+    if unit == "bytes":
+        return f"{value / MIB:.1f} MiB"
+    if unit == "B":
+        return f"{amount(value)} B"
+    if unit == "share":
+        return f"{value * 100:.0f} %"
+    if unit == "ratio":
+        return f"{value:.2f}×"
+    return amount(value)
+
+
+def median_text(spread: Spread | None, unit: str) -> str:
+    return with_unit(spread.median, unit) if spread else MISSING
+
+
+def range_text(spread: Spread | None, unit: str) -> str:
+    """Empty for a single sample: it has no spread."""
+    if spread is None or spread.samples < 2:
+        return ""
+    least, most = with_unit(spread.least, unit), with_unit(spread.most, unit)
+    suffix = next(
+        (each for each in (" µs", " ms", " MiB", " B", " %", "×") if most.endswith(each)), ""
+    )
+    if suffix and least.endswith(suffix):
+        least = least.removesuffix(suffix)
+    return f"{least}–{most}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row: a label, and for each column a median and a spread."""
+
+    label: str
+    cells: tuple[tuple[str, str], ...]
+
+
+def speed_lines(cell: Cell, subjects: Sequence[Subject], baseline: Subject) -> list[Line]:
+    lines = [_metric_line(cell, subjects, metric) for metric in METRICS]
+    if len(subjects) > 1:
+        lines += [_ratio_line(cell, subjects, baseline, BY_KEY[key]) for key in COMPARED]
+    return lines
+
+
+def _metric_line(cell: Cell, subjects: Sequence[Subject], metric: Metric) -> Line:
+    cells = []
+    for subject in subjects:
+        spread = cell.spread(subject, metric)
+        mark = LIMITED if metric.needs_idle_client and cell.limited_rounds(subject) else ""
+        cells.append((median_text(spread, metric.unit) + mark, range_text(spread, metric.unit)))
+    return Line(metric.label, tuple(cells))
+
+
+def _ratio_line(cell: Cell, subjects: Sequence[Subject], baseline: Subject, metric: Metric) -> Line:
+    cells = []
+    for subject in subjects:
+        if subject == baseline:
+            cells.append(("1", "baseline"))
+            continue
+        spread = cell.ratio(subject, baseline, metric)
+        cells.append((median_text(spread, "ratio"), range_text(spread, "ratio")))
+    return Line(f"× {metric.label}", tuple(cells))
+
+
+def _chunks(subjects: Sequence[Subject]) -> Iterator[Sequence[Subject]]:
+    for start in range(0, len(subjects), SUBJECTS_A_TABLE):
+        yield subjects[start : start + SUBJECTS_A_TABLE]
+
+
+def load_text(cell: Cell) -> str:
+    load = cell.load
+    clients = "1 client" if load.connections == 1 else f"{load.connections:,} clients"
+    pipelined = f", {load.inflight} in flight each" if load.inflight > 1 else ""
+    rounds = "1 round" if cell.rounds == 1 else f"{cell.rounds} rounds"
+    return f"{clients}, {load.size:,} B{pipelined}; {rounds} of {load.duration_s:g} s"
+
+
+def _new_table(title: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        width=None,
+    )
+
+
+def _stacked(median: str, spread: str) -> Text:
+    return Text.assemble((median, "bold"), *([("\n" + spread, "dim")] if spread else []))
+
+
+def speed_tables(result: Result, cell: Cell) -> list[Table]:
+    tables = []
+    for subjects in _chunks(result.subjects):
+        spread = ": median, and min–max" if cell.rounds > 1 else ""
+        table = _new_table(f"Speed, {load_text(cell)}{spread}")
+        table.add_column("")
+        for subject in subjects:
+            table.add_column(Text(subject.name), justify="right")
+        for line in speed_lines(cell, subjects, result.baseline):
+            table.add_row(Text(line.label), *(_stacked(*texts) for texts in line.cells))
+        tables.append(table)
+    return tables
+
+
+def _unit(count: CountResult) -> str:
+    return "B" if count.count.metric == "bytes_per_idle_connection" else ""
+
+
+def expected_text(count: CountResult) -> str:
+    most = with_unit(count.count.at_most, _unit(count))
+    return f"{amount(count.count.at_least)}–{most}"
+
+
+def measured_text(count: CountResult) -> str:
+    return median_text(count.spread, _unit(count))
+
+
+def spread_text(count: CountResult) -> str:
+    return range_text(count.spread, _unit(count))
+
+
+def parts_text(count: CountResult, most: int = 4) -> str:
+    """'recvfrom 1.00, sendto 1.00': the parts that matter, the largest first."""
+    parts = sorted(count.parts.items(), key=lambda part: -abs(part[1]))
+    return ", ".join(f"{name} {value:.2f}" for name, value in parts[:most] if abs(value) >= 0.005)
+
+
+def counts_table(result: Result) -> Table:
+    table = _new_table("Counts: they hold on any machine, and decide")
+    for name, justify in (("", "left"), ("measured", "right"), ("expected", "right"), ("", "left")):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for count in result.counts:
+        label = Text.assemble(count.count.name, "\n", (count.count.why, "dim"))
+        detail = count.reason or parts_text(count)
+        if detail:
+            label.append(f"\n{detail}", "dim")
+        table.add_row(
+            label,
+            _stacked(measured_text(count), spread_text(count)),
+            Text(expected_text(count)),
+            Text(str(count.verdict), VERDICT_STYLE[count.verdict]),
+        )
+    return table
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the turned table: of the ladder, or of the matrix."""
+
+    title: str
+    text: Callable[[Cell, Subject, Subject], str]  # cell, subject, baseline
+
+
+def _metric_column(title: str, key: str) -> Column:
+    metric = BY_KEY[key]
+
+    def text(cell: Cell, subject: Subject, baseline: Subject) -> str:
+        limited = LIMITED if metric.needs_idle_client and cell.limited_rounds(subject) else ""
+        return median_text(cell.spread(subject, metric), metric.unit) + limited
+
+    return Column(title, text)
+
+
+def _ratio_column(title: str, key: str) -> Column:
+    def text(cell: Cell, subject: Subject, baseline: Subject) -> str:
+        return median_text(cell.ratio(subject, baseline, BY_KEY[key]), "ratio")
+
+    return Column(title, text)
+
+
+TURNED = (
+    _metric_column("req/s", "requests_per_s"),
+    _metric_column("CPU/req", "cpu_us_per_request"),
+    _ratio_column("× CPU", "cpu_us_per_request"),
+    _metric_column("p50", "p50_us"),
+    _metric_column("p99", "p99_us"),
+    _metric_column("memory", "peak_memory_bytes"),
+)
+
+
+def ladder_table(result: Result) -> Table:
+    cell = result.cells[0]
+    table = _new_table(f"The ladder, {load_text(cell)}: medians")
+    table.add_column("server")
+    for column in TURNED:
+        table.add_column(column.title, justify="right")
+    for subject in result.subjects:
+        texts = [column.text(cell, subject, result.baseline) for column in TURNED]
+        table.add_row(Text(subject.name), *map(Text, texts))
+    return table
+
+
+def sizes(result: Result) -> list[int]:
+    return sorted({cell.load.size for cell in result.cells})
+
+
+def cells_of(result: Result, size: int) -> list[Cell]:
+    found = [cell for cell in result.cells if cell.load.size == size]
+    return sorted(found, key=lambda cell: cell.load.connections)
+
+
+def matrix_tables(result: Result) -> list[Table]:
+    """One for each metric and size of a message: a row a server, a column a number of clients."""
+    tables = []
+    for size in sizes(result):
+        cells = cells_of(result, size)
+        for column, what in ((TURNED[0], "requests per second"), (TURNED[1], "CPU per request")):
+            table = _new_table(f"{size:,} B: {what} by clients, medians")
+            table.add_column("server")
+            for cell in cells:
+                table.add_column(f"{cell.load.connections:,}", justify="right")
+            for subject in result.subjects:
+                texts = [column.text(cell, subject, result.baseline) for cell in cells]
+                table.add_row(Text(subject.name), *map(Text, texts))
+            tables.append(table)
+    return tables
+
+
+def tables_of(result: Result) -> list[Table]:
+    if result.kind == "ladder":
+        return [ladder_table(result)]
+    if result.kind == "matrix":
+        return matrix_tables(result)
+    speed = [table for cell in result.cells for table in speed_tables(result, cell)]
+    return [*([counts_table(result)] if result.counts else []), *speed]
+
+
+def notes(result: Result) -> list[str]:
+    """What a reader has to know to read the figures rightly."""
+    said = []
+    if result.quick:
+        said.append("A --quick run: it shows that everything works. Its figures say nothing.")
+    limited = sum(run.client_limited for cell in result.cells for run in cell.runs)
+    if limited:
+        runs = sum(len(cell.runs) for cell in result.cells)
+        said.append(
+            f"{LIMITED} In {limited} of {runs} runs the load generator was at its own limit. There, "
+            "only the server's CPU per request compares, and ratios leave those rounds out."
+        )
+    if result.machine["busy"]:
+        load = result.machine["load_average"]
+        said.append(f"Other programs were using this machine (load average {load:.1f}).")
+    said += [f"Failed: {failure}" for failure in result.failures()]
+    said += machine_lines(result)
+    return said
+
+
+def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    return "\n".join("| " + " | ".join(each.replace("|", "\\|") for each in line) + " |"
+                     for line in lines)  # fmt: skip
+
+
+def _counts_markdown(result: Result) -> str:
+    rows = [
+        [
+            count.count.name,
+            measured_text(count),
+            spread_text(count),
+            expected_text(count),
+            str(count.verdict),
+            parts_text(count),
+        ]
+        for count in result.counts
+    ]
+    return _markdown_table(["count", "measured", "min–max", "expected", "verdict", "of it"], rows)
+
+
+def _cell_markdown(result: Result, cell: Cell) -> str:
+    rows = [
+        [line.label.strip(), *(f"{mid} ({rest})" if rest else mid for mid, rest in line.cells)]
+        for line in speed_lines(cell, result.subjects, result.baseline)
+    ]
+    head = [load_text(cell), *(subject.name for subject in result.subjects)]
+    return _markdown_table(head, rows)
+
+
+def markdown(result: Result) -> str:
+    """table.md: everything that the terminal shows and, for the matrix, every metric of it."""
+    parts = [f"# {result.title}"]
+    if result.question:
+        parts.append(result.question)
+    if result.counts:
+        parts.append(_counts_markdown(result))
+    parts += [_cell_markdown(result, cell) for cell in result.cells]
+    parts.append("\n".join(f"- {note}".replace("\n", "\n  ") for note in notes(result)))
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,602 @@
+# SPDX-License-Identifier: MIT
+"""The parts of ./course bench that need no server: parsing, arithmetic, verdicts, tables, plots."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from course_tool import syscalls
+from course_tool.bench import commands, counts, machine, plot, procfs, report, speed, strace, tables
+from course_tool.bench.loadgen import LoadReport, LoadSpec, parse_report
+from course_tool.bench.report import Result
+from course_tool.bench.spread import Spread, paired_ratios, summarize
+from course_tool.bench.subjects import Subject, Whose, of_checkpoint, of_ladder
+from course_tool.chapters import Count, all_chapters, find_chapter
+from course_tool.errors import CourseError
+
+STRACE_TABLE = """\
+% time     seconds  usecs/call     calls    errors syscall
+------ ----------- ----------- --------- --------- ----------------
+ 60.51    0.100401          14      2000           recvfrom
+ 36.39    0.050125          13      2000         3 sendto
+  2.06    0.000182          82         2         2 accept4
+  1.00    0.000001           0         1           arch_prctl
+------ ----------- ----------- --------- --------- ----------------
+100.00    0.150709          37      4003         5 total
+"""
+
+RING_FDINFO = """\
+pos:\t0
+flags:\t02000002
+SqMask:\t0x3f
+SqHead:\t4
+SqTail:\t5
+CachedSqHead:\t5
+CqMask:\t0x7f
+CqHead:\t0
+CqTail:\t7
+CachedCqTail:\t7
+SQEs:\t1
+CQEs:\t7
+    0: user_data:0, res:0, flag:0
+SqThread:\t-1
+"""
+
+
+def make_count(**changes: object) -> Count:
+    count = Count(
+        name="system calls per echo",
+        metric="syscalls_per_request",
+        program="server",
+        args=(),
+        connections=1,
+        size=128,
+        inflight=1,
+        requests=2000,
+        at_least=1.99,
+        at_most=2.05,
+        why="one recv and one send",
+        calls=(),
+    )
+    return replace(count, **changes)  # type: ignore[arg-type]
+
+
+def make_subject(name: str, baseline: bool = False) -> Subject:
+    return Subject(name, "01", "server", (), Whose.REFERENCE, baseline)
+
+
+def make_values(requests_per_s: float, cpu_us: float) -> dict[str, float]:
+    values = {metric.key: 1.0 for metric in speed.METRICS}
+    return values | {"requests_per_s": requests_per_s, "cpu_us_per_request": cpu_us}
+
+
+def make_cell(connections: int = 50, size: int = 128) -> speed.Cell:
+    """Two rounds of `slow` and `fast`; in the second, the client limited `fast`."""
+    runs = (
+        speed.Run(1, 1, "slow", False, make_values(1000, 8)),
+        speed.Run(1, 2, "fast", False, make_values(3000, 4)),
+        speed.Run(2, 1, "fast", True, make_values(5000, 3)),
+        speed.Run(2, 2, "slow", False, make_values(2000, 4)),
+    )
+    return speed.Cell(LoadSpec(connections, size, duration_s=2.0, warmup_s=0.5), 2, runs)
+
+
+def make_result(kind: str = "checkpoint", cells: list[speed.Cell] | None = None) -> Result:
+    described = machine.describe(machine.Pinning(0, 1, "server on CPU 0, load on CPU 1"))
+    judged = counts.judge(make_count(), "01-server", [counts.Sample(2.0, {"recvfrom": 1.0})])
+    return Result(
+        kind=kind,
+        chapter="01" if kind == "checkpoint" else None,
+        title="Checkpoint 01: A <title> & more",
+        question="What does it cost?",
+        quick=False,
+        date=report.now(),
+        machine=described | {"busy": False},
+        builds=[{"preset": "release", "compiler": "GCC 12.2.0", "flags": "-O2", "liburing": None}],
+        subjects=[make_subject("slow", baseline=True), make_subject("fast")],
+        counts=[judged] if kind == "checkpoint" else [],
+        cells=cells or [make_cell()],
+    )
+
+
+# --- counts -----------------------------------------------------------------------------------
+
+
+def test_strace_table_gives_calls_by_name_without_the_total() -> None:
+    calls = strace.parse_table(STRACE_TABLE)
+    assert calls == {"recvfrom": 2000, "sendto": 2000, "accept4": 2, "arch_prctl": 1}
+
+
+@pytest.mark.parametrize("text", ["", "strace: Process 1 attached\n", "% time seconds syscall\n"])
+def test_strace_output_without_a_table_counts_nothing(text: str) -> None:
+    assert not strace.parse_table(text)
+
+
+def test_calls_per_request_are_the_difference_of_n_and_2n(monkeypatch: pytest.MonkeyPatch) -> None:
+    def count_calls(_args: object, spec: LoadSpec, *_: object) -> strace.Counter[str]:
+        assert spec.requests is not None
+        return strace.Counter(recvfrom=spec.requests + 1, sendto=spec.requests, mmap=28)
+
+    monkeypatch.setattr(strace, "count_calls", count_calls)
+    calls = strace.calls_per_request([], LoadSpec(1, 128, requests=100), Path("loadgen"), None)
+    assert calls == {"recvfrom": 1.0, "sendto": 1.0, "mmap": 0.0}
+
+
+def test_ring_fdinfo_gives_both_tails() -> None:
+    assert procfs.parse_ring(RING_FDINFO) == procfs.RingTails(5, 7)
+
+
+def test_fdinfo_of_a_locked_ring_or_an_old_kernel_gives_nothing() -> None:
+    assert procfs.parse_ring("pos:\t0\nflags:\t02000002\nSqThread:\t-1\n") is None
+
+
+def test_ring_tails_wrap_at_32_bits() -> None:
+    earlier = procfs.RingTails(procfs.U32 - 10, 5)
+    assert procfs.RingTails(30, 9).since(earlier) == procfs.RingTails(40, 4)
+
+
+def test_a_process_without_a_ring_cannot_be_counted() -> None:
+    assert procfs.ring_tails(os.getpid()) is None
+
+
+def test_a_real_ring_is_found_in_proc() -> None:
+    io_uring_setup, params = 425, ctypes.create_string_buffer(120)
+    ring = ctypes.CDLL(None, use_errno=True).syscall(io_uring_setup, 4, params)
+    if ring == -1:
+        pytest.skip(f"io_uring_setup: {os.strerror(ctypes.get_errno())}")
+    try:
+        assert procfs.ring_tails(os.getpid()) == procfs.RingTails(0, 0)
+    finally:
+        os.close(ring)
+
+
+def test_own_memory_leaves_file_pages_out() -> None:
+    rollup = (
+        "Rss:  900 kB\nPss_Anon:  100 kB\nPss_File:  700 kB\nPss_Shmem:  20 kB\nSwapPss:  4 kB\n"
+    )
+    assert procfs.own_bytes(rollup) == 124 * 1024
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ([2.0, 2.0, 2.0], counts.Verdict.PASS),
+        ([1.99], counts.Verdict.PASS),
+        ([2.05], counts.Verdict.PASS),
+        ([1.989], counts.Verdict.FAIL),
+        ([2.051], counts.Verdict.FAIL),
+        ([2.0, 2.04, 9.0], counts.Verdict.PASS),  # one run disturbed: the median decides
+        ([2.0, 3.0, 3.0], counts.Verdict.FAIL),
+    ],
+)
+def test_the_median_is_held_against_the_bounds(values: list[float], verdict: str) -> None:
+    samples = [counts.Sample(value, {}) for value in values]
+    assert counts.judge(make_count(), "01-server", samples).verdict == verdict
+
+
+def test_a_failed_count_says_measured_expected_and_why() -> None:
+    result = counts.judge(make_count(), "01-server", [counts.Sample(3.0, {"poll": 1.0})])
+    sentence = (
+        "system calls per echo: 3 calls a request measured with 01-server, 1.99 to 2.05 expected: "
+        "one recv and one send."
+    )
+    assert counts.failures([result]) == [sentence]
+
+
+@pytest.mark.parametrize(("required", "failures"), [("", 0), ("0", 0), ("1", 1)])
+def test_what_cannot_be_measured_fails_only_where_features_are_required(
+    monkeypatch: pytest.MonkeyPatch, required: str, failures: int
+) -> None:
+    def no_strace() -> None:
+        raise CourseError("strace may not trace here (EPERM)")
+
+    monkeypatch.setenv(counts.REQUIRE_VARIABLE, required)
+    monkeypatch.setattr(syscalls, "require_strace", no_strace)
+    strace.require.cache_clear()
+    try:
+        bench = counts.Bench(make_subject("threads"), Path("loadgen"), None, 10)
+        result = counts.measure(make_count(), bench, repeats=3)
+    finally:
+        strace.require.cache_clear()
+    assert result.verdict == counts.Verdict.NOT_MEASURED
+    assert "strace may not trace here (EPERM)" in result.sentence()
+    assert len(counts.failures([result])) == failures
+
+
+# --- speed ------------------------------------------------------------------------------------
+
+
+def test_spread_is_median_and_extremes_of_what_was_measured() -> None:
+    assert summarize([3.0, None, 1.0, 9.0]) == Spread(3.0, 1.0, 9.0, 3)
+    assert summarize([None]) is None
+
+
+def test_ratios_are_paired_round_by_round() -> None:
+    assert paired_ratios([2.0, 9.0, None, 4.0], [1.0, 3.0, 1.0, 0.0]) == [2.0, 3.0, None, None]
+
+
+def test_a_round_that_the_client_limited_compares_only_cpu() -> None:
+    cell, (slow, fast) = make_cell(), make_result().subjects
+    by_key = tables.BY_KEY
+    assert cell.ratio(fast, slow, by_key["requests_per_s"]) == Spread(3.0, 3.0, 3.0, 1)
+    assert cell.ratio(fast, slow, by_key["cpu_us_per_request"]) == Spread(0.625, 0.5, 0.75, 2)
+    assert cell.limited_rounds(fast) == 1
+
+
+def test_every_subject_takes_every_place_of_a_round() -> None:
+    subjects = [make_subject(name) for name in "abc"]
+    orders = [[each.name for each in speed.order_of_round(subjects, index)] for index in range(3)]
+    assert orders == [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]]
+
+
+LOADED = LoadReport(20_000, 10.0, 12.0, 10_000.0, 50.0, 90.0, 99.0, 1.5, False)
+
+
+def make_reading(at_s: float, cpu_s: float, voluntary: int, involuntary: int) -> speed.Reading:
+    """A fifth of the CPU time is user time."""
+    cpu = procfs.CpuTime(at_s, cpu_s, cpu_s / 5, cpu_s)
+    return speed.Reading(cpu, procfs.Switches(at_s, voluntary, involuntary))
+
+
+def test_cost_of_a_request_is_cpu_rate_by_request_rate() -> None:
+    first, last = make_reading(10.0, 1.0, 100, 10), make_reading(12.0, 2.0, 20_100, 2010)
+    values = speed.values_of(LOADED, first, last, 4096)
+    assert values["server_busy"] == pytest.approx(0.5)
+    assert values["cpu_us_per_request"] == pytest.approx(50.0)
+    assert values["cpu_user_us_per_request"] == pytest.approx(10.0)
+    assert values["cpu_system_us_per_request"] == pytest.approx(40.0)
+    assert values["voluntary_switches_per_request"] == pytest.approx(1.0)
+    assert values["involuntary_switches_per_request"] == pytest.approx(0.1)
+    assert set(values) == {metric.key for metric in speed.METRICS}
+
+
+def test_only_readings_of_the_measured_time_count() -> None:
+    readings = [make_reading(at_s, 0, 0, 0) for at_s in (9.9, 10.1, 11.0, 11.9, 12.1)]
+    first, last = speed.window(readings, LOADED)
+    assert (first.cpu.at_s, last.cpu.at_s) == (10.1, 11.9)
+
+
+@pytest.mark.parametrize("at_s", [[], [11.0], [11.0, 11.1], [9.0, 11.0, 12.5]])
+def test_a_load_that_was_read_too_seldom_is_refused(at_s: list[float]) -> None:
+    with pytest.raises(CourseError, match="could not be read often enough"):
+        speed.window([make_reading(each, 0, 0, 0) for each in at_s], LOADED)
+
+
+def test_cpu_time_counts_a_child_and_its_threads() -> None:
+    spin = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"
+    with subprocess.Popen(
+        [sys.executable, "-c", spin], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None and child.stdin is not None
+        child.stdout.readline()
+        used = procfs.cpu_time(child.pid)
+        assert 0.2 <= used.total_s < 2.0
+        assert procfs.settle(child.pid, timeout_s=5.0), "it waits for input and uses no CPU"
+        assert procfs.peak_resident_bytes(child.pid) > 1024 * 1024
+        child.stdin.close()
+
+
+def test_settling_gives_up_on_a_process_that_spins() -> None:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as child:
+        try:
+            started = time.monotonic()
+            assert not procfs.settle(child.pid, timeout_s=0.3)
+            assert time.monotonic() - started < 2.0
+        finally:
+            child.kill()
+
+
+def test_load_report_without_a_key_is_a_course_error() -> None:
+    with pytest.raises(CourseError, match="loadgen's report cannot be read: .*latency_us"):
+        parse_report('{"completed": 1}')
+    with pytest.raises(CourseError, match="cannot be read"):
+        parse_report("not json")
+
+
+# --- machine ----------------------------------------------------------------------------------
+
+
+def test_load_goes_to_a_cpu_that_shares_no_core_with_the_server() -> None:
+    pinning = machine.choose_cpus({0, 1, 2, 3}, siblings={0, 1})
+    assert (pinning.server_cpu, pinning.load_cpu) == (0, 2)
+
+
+def test_two_threads_of_one_core_are_said_to_be_so() -> None:
+    pinning = machine.choose_cpus({0, 1}, siblings={0, 1})
+    assert (pinning.server_cpu, pinning.load_cpu) == (0, 1)
+    assert "two threads of one core" in pinning.note
+
+
+def test_a_single_cpu_is_not_pinned_and_that_is_said() -> None:
+    pinning = machine.choose_cpus({3}, siblings={3})
+    assert not pinning.apart
+    assert "CPU 3 is the only one" in pinning.note
+
+
+def test_pinning_ends_with_its_block() -> None:
+    before = os.sched_getaffinity(0)
+    with machine.pinned() as pinning:
+        if pinning.load_cpu is not None:
+            assert os.sched_getaffinity(0) == {pinning.load_cpu}
+    assert os.sched_getaffinity(0) == before
+
+
+def test_cpu_lists_and_models_are_parsed() -> None:
+    assert machine.parse_cpu_list("0-2,5\n") == {0, 1, 2, 5}
+    assert machine.parse_cpu_model("processor : 0\nmodel name\t: A CPU \n", "x") == "A CPU"
+    assert machine.parse_cpu_model("BogoMIPS : 50\n", "aarch64") == "aarch64"
+
+
+def test_flags_keep_what_changes_code_and_no_path() -> None:
+    command = "/usr/bin/c++ -I/home/me/x -O2 -DNDEBUG -DDIR=/home -Wall -std=c++20 -o a.o -c a.cpp"
+    assert machine.parse_flags(command) == "-O2 -DNDEBUG -std=c++20"
+
+
+def test_compiler_is_named_as_people_name_it() -> None:
+    record = 'set(CMAKE_CXX_COMPILER_ID "GNU")\nset(CMAKE_CXX_COMPILER_VERSION "12.2.0")\n'
+    assert machine.parse_compiler(record) == "GCC 12.2.0"
+    assert machine.parse_compiler("") is None
+
+
+def test_more_connections_than_descriptors_are_refused_with_the_way_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(machine.resource, "getrlimit", lambda _: (256, 512))
+    with pytest.raises(CourseError, match="allows 512. Raise the hard limit"):
+        machine.allow_descriptors(1000)
+
+
+# --- results ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["checkpoint", "ladder", "matrix"])
+def test_results_keep_their_schema(kind: str) -> None:
+    document = json.loads(json.dumps(make_result(kind).as_json()))
+    assert report.deviations(document) == []
+
+
+def test_deviations_from_the_schema_are_named() -> None:
+    document = make_result().as_json()
+    document["cells"][0]["runs"][0]["values"].pop("p99_us")
+    document["machine"]["cores"] = "two"
+    document["more"] = 1
+    found = "\n".join(report.deviations(document))
+    assert "result.more is not in the schema" in found
+    assert "result.machine.cores is 'two', not int" in found
+    assert "result.cells[0].runs[0].values.p99_us is missing" in found
+
+
+def test_latest_points_at_the_newest_result(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        report.link_latest(tmp_path / name)
+    assert (tmp_path / "latest").resolve() == tmp_path / "second"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["first", "latest", "second"]
+
+
+def test_a_folder_that_cannot_be_made_is_a_course_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CourseError, match="Name another folder with --out"):
+        report.new_folder("01", tmp_path / "file" / "results")
+
+
+def rendered(result: Result) -> str:
+    from rich.console import Console
+
+    console = Console(width=tables.WIDTH, file=open(os.devnull, "w"), record=True)  # noqa: SIM115
+    for table in tables.tables_of(result):
+        console.print(table, width=tables.WIDTH)
+    return console.export_text()
+
+
+@pytest.mark.parametrize("kind", ["checkpoint", "ladder", "matrix"])
+def test_tables_fit_80_columns_and_cut_nothing(kind: str) -> None:
+    result = make_result(kind)
+    long = [make_subject("a thread each, yours", True), make_subject("a thread each, reference")]
+    runs = [replace(run, subject=long[run.subject == "fast"].name) for run in make_cell().runs]
+    wide = replace(make_cell(), runs=tuple(runs))
+    cells = [replace(wide, load=replace(wide.load, connections=each)) for each in (1, 50, 1000)]
+    result = replace(result, subjects=long, cells=cells if kind == "matrix" else [wide])
+    text = rendered(result)
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= tables.WIDTH
+    assert "…" not in text
+
+
+def test_limited_runs_are_marked_and_explained() -> None:
+    result = make_result()
+    assert re.search(r"requests per second +1,500 +4,000\*", rendered(result))
+    assert any("1 of 4 runs the load generator was at its own limit" in note
+               for note in tables.notes(result))  # fmt: skip
+
+
+def test_markdown_holds_every_metric_and_the_verdicts() -> None:
+    text = tables.markdown(make_result())
+    assert "| system calls per echo | 2.00 |  | 1.99–2.05 | pass | recvfrom 1.00 |" in text
+    for metric in speed.METRICS:
+        assert f"| {metric.label.strip()} |" in text
+    assert "| × server CPU per request | 1 (baseline) | 0.62× (0.50–0.75×) |" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (112_345.6, "", "112,346"),
+        (9.8765, "us", "9.88 µs"),
+        (12_345, "us", "12.3 ms"),
+        (0.00004, "", "<0.001"),
+        (0, "", "0"),
+        (3 * 1024 * 1024, "bytes", "3.0 MiB"),
+        (0.987, "share", "99 %"),
+        (1.2, "ratio", "1.20×"),
+    ],
+)
+def test_numbers_are_written_for_readers(value: float, unit: str, text: str) -> None:
+    assert tables.with_unit(value, unit) == text
+
+
+# --- plots ------------------------------------------------------------------------------------
+
+NAMESPACE = {"svg": plot.SVG}
+
+
+def relative_luminance(color: str) -> float:
+    channels = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4
+              for each in channels]  # fmt: skip
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted(map(relative_luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("color", plot.COLORS)
+@pytest.mark.parametrize("background", ["#ffffff", "#0d1117", "#1e2129"])
+def test_colors_can_be_told_on_light_and_dark(color: str, background: str) -> None:
+    assert contrast(color, background) >= 3.0
+
+
+def drawn_plots() -> list[str]:
+    cells = [make_cell(connections, size) for size in (1, 128) for connections in (1, 50)]
+    matrix = make_result("matrix", cells)
+    return [
+        plot.strip_plot(make_result(), make_cell()),
+        plot.matrix_plot(matrix, "cpu_us_per_request"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def plots() -> list[str]:
+    return drawn_plots()
+
+
+def test_plots_are_well_formed_and_720_units_wide(plots: list[str]) -> None:
+    for svg in plots:
+        root = ET.fromstring(svg)
+        left, top, width, height = map(float, root.attrib["viewBox"].split())
+        assert (left, top, width) == (0, 0, plot.WIDTH)
+        assert height > 300
+        assert "width" not in root.attrib
+
+
+def test_plots_say_what_they_show(plots: list[str]) -> None:
+    for svg in plots:
+        root = ET.fromstring(svg)
+        ids = root.attrib["aria-labelledby"].split()
+        title, description = root.find("svg:title", NAMESPACE), root.find("svg:desc", NAMESPACE)
+        assert root.attrib["role"] == "img"
+        assert title is not None and description is not None
+        assert [title.attrib["id"], description.attrib["id"]] == ids
+        assert "slow" in (description.text or "") and "fast" in (description.text or "")
+
+
+def test_plots_keep_text_as_text_and_label_directly(plots: list[str]) -> None:
+    for svg in plots:
+        root = ET.fromstring(svg)
+        texts = ["".join(each.itertext()).strip() for each in root.iter(f"{{{plot.SVG}}}text")]
+        assert "slow" in texts and "fast" in texts
+        assert any("Linux" in text for text in texts), "the machine is in the caption"
+        assert "0" in texts, "the axis starts at zero"
+        assert "legend" not in svg
+
+
+def test_plots_take_the_pages_ink_and_the_systems_font(plots: list[str]) -> None:
+    for svg in plots:
+        assert plot.INK not in svg and "currentColor" in svg
+        assert "#000000" not in svg and "fill: #ffffff" not in svg.lower()
+        assert "system-ui" in svg
+        assert "prefers-color-scheme" in svg
+
+
+def test_every_run_is_a_dot_and_limited_ones_are_hollow(plots: list[str]) -> None:
+    root = ET.fromstring(plots[0])
+    hollow = filled = 0
+    for use in root.iter(f"{{{plot.SVG}}}use"):
+        style = use.attrib.get("style", "")
+        if any(f"stroke: {color}" in style for color in plot.COLORS):
+            hollow += "fill: none" in style or "fill-opacity: 0" in style
+            filled += any(f"fill: {color}" in style for color in plot.COLORS)
+    assert filled + hollow == 4 * len(plot.TITLES)
+    assert hollow == 2, "requests per second and p99 of the one limited run"
+
+
+def test_two_plots_on_one_page_share_no_id(plots: list[str]) -> None:
+    found = [re.findall(r'\bid="([^"]+)"', svg) for svg in plots]
+    assert not set(found[0]) & set(found[1])
+    for svg, ids in zip(plots, found, strict=True):
+        assert len(ids) == len(set(ids))
+        referred = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
+        assert referred <= set(ids)
+
+
+# --- what can be asked for --------------------------------------------------------------------
+
+
+def test_yours_comes_beside_the_reference_which_is_the_baseline() -> None:
+    subjects = of_checkpoint(find_chapter("01"), Whose.YOURS)
+    whose = [(each.whose, each.baseline) for each in subjects if each.chapter == "01"]
+    assert (Whose.YOURS, False) in whose and (Whose.REFERENCE, True) in whose
+    assert len({each.name for each in subjects}) == len(subjects)
+    assert sum(each.baseline for each in subjects) == 1
+
+
+def test_with_solution_nothing_is_yours() -> None:
+    for chapter in all_chapters():
+        subjects = of_checkpoint(chapter, Whose.REFERENCE)
+        assert {each.whose for each in subjects} == {Whose.REFERENCE}
+
+
+def test_the_ladder_has_a_rung_for_every_chapter_with_a_server() -> None:
+    chapters = all_chapters()
+    rungs = of_ladder(chapters)
+    assert [rung.chapter for rung in rungs] == [
+        chapter.number
+        for chapter in chapters
+        if any(program.contract for program in chapter.programs)
+    ]
+    assert rungs[0].baseline and not any(rung.baseline for rung in rungs[1:])
+
+
+@pytest.mark.parametrize(
+    ("chapter", "flags", "message"),
+    [
+        (None, {}, "Name a chapter, such as ./course bench 01"),
+        ("99", {}, "There is no chapter 99"),
+        (None, {"claims": True}, "they come with chapter 11"),
+        (None, {"ladder": True, "matrix": True}, "name one"),
+        ("01", {"ladder": True}, "leave out '01'"),
+        ("01", {"rounds": 0}, "--rounds 0: takes 1 to"),
+        ("01", {"out": Path(__file__)}, "that is a file"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(
+    chapter: str | None, flags: dict[str, object], message: str
+) -> None:
+    with pytest.raises(CourseError, match=re.escape(message)):
+        commands.run_bench(chapter, **flags)  # type: ignore[arg-type]
+
+
+def test_the_matrix_is_clients_by_bytes() -> None:
+    plan = commands._plan_matrix(commands.Options(Whose.REFERENCE), None)
+    assert len(plan.loads) == 6 * 4
+    assert {load.connections for load in plan.loads} == {1, 50, 150, 300, 500, 1000}
+    assert {load.size for load in plan.loads} == {1, 128, 512, 1000}
+
+
+def test_a_quick_run_says_that_its_figures_say_nothing() -> None:
+    quick = replace(make_result(), quick=True)
+    assert "figures say nothing" in tables.notes(quick)[0]
+    assert "figures say nothing" in tables.markdown(quick)
+    assert "figures say nothing" in plot.strip_plot(quick, make_cell())

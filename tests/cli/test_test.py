@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""./course test: what a student sees of green, red, crashing, hanging and broken chapters."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from conftest import alive_with
+from live_course import LiveCourse, flat, wait_until
+
+
+def test_a_starter_is_red_with_one_line_a_task(live: LiveCourse) -> None:
+    done = live.run("test", "01")
+    assert done.code == 1
+    assert "01.1 not written yet: write it at chapters/01-first/work.hpp:6" in done.out
+    assert "01.2 not written yet: write it at chapters/01-first/more.hpp:5" in done.out
+    assert "echo contract" in done.out and "waits until these are green" in flat(done.out)
+    assert "01.1 Add 0 of 2 red: not written yet" in flat(done.out)
+    assert "Catch2" not in done.out and "Randomness" not in done.out
+    assert "contract: one byte" not in done.out
+    assert live.state()["records"]["01.1"]["result"] == "todo"
+
+
+def test_a_red_test_says_its_own_diagnosis_first_and_where_to_read(live: LiveCourse) -> None:
+    live.solve()
+    live.say("01.1: red")
+    done = live.run("test", "01")
+    assert done.code == 1
+    lines = [line.strip() for line in done.out.splitlines()]
+    name = lines.index("01.1 adds")
+    assert lines[name + 1] == (
+        "the carry was added twice: clear it before the next digit comes, and not after the last one"
+    )
+    assert lines[name + 2 : name + 5] == [
+        "CHECK( add(2, 2) == 4 )", "it was: 5 == 4", "tests/case.py:7",
+    ]  # fmt: skip
+    assert "01-server (pid 17) is running; its stderr: it said this" in flat(done.out)
+    assert "Read: docs/chapters/01-first.md#task-01-1" in done.out
+    assert "./course hint 01.1" in done.out
+    assert "01.1 Add 1 of 2 red" in flat(done.out) and '"yes" 1 of 1 green' in flat(done.out)
+
+
+def test_only_the_first_two_findings_are_shown_unless_verbose(live: LiveCourse) -> None:
+    live.solve()
+    live.say("01.3: many")
+    brief = live.run("test", "01", "-t", "01.3").out
+    assert "1 == 0" in brief and "2 == 0" not in brief and "and 2 more; --verbose" in brief
+    everything = live.run("test", "01", "-t", "01.3", "--verbose").out
+    assert "3 == 0" in everything and "more; --verbose" not in everything
+
+
+def test_a_crash_is_said_in_words_with_the_last_that_was_printed(live: LiveCourse) -> None:
+    live.solve()
+    live.say("01.2: crash")
+    out = flat(live.run("test", "01").out)
+    assert "01.2 says yes It crashed: ended by SIGSEGV: it touched memory" in out
+    assert "The last that the test printed: about to fall over" in out
+    assert "Unknown expression" not in out
+
+
+def test_a_test_that_hangs_is_said_in_words(live: LiveCourse) -> None:
+    live.solve()
+    live.say("01.2: hang")
+    out = flat(live.run("test", "01").out)
+    assert "Still running after 3 s, so it was stopped" in out
+    assert "waiting for a byte" in out
+
+
+def test_a_green_chapter_runs_the_contract_and_says_what_is_next(live: LiveCourse) -> None:
+    live.solve()
+    done = live.run("test", "01")
+    assert done.code == 0
+    assert "contract The echo contract 1 of 1 green" in flat(done.out)
+    assert "Chapter 01 is green" in done.out and "./course bench 01" in done.out
+    records = live.state()["records"]
+    assert {each["result"] for each in records.values()} == {"green"}
+    assert set(records) == {"01.1", "01.2", "01.3", "01 contract"}
+
+
+def test_a_red_contract_makes_the_chapter_red(live: LiveCourse) -> None:
+    live.solve()
+    live.say("01 contract: red")
+    done = live.run("test", "01")
+    assert done.code == 1
+    assert "01 contract The echo contract" in flat(done.out)
+    assert "Read: docs/reference/servers.md" in done.out
+
+
+def test_one_task_alone(live: LiveCourse) -> None:
+    live.solve("01.2")
+    done = live.run("test", "1", "-t", "01.2")
+    assert done.code == 0
+    assert "Task 01.2 is green" in done.out and "01.1" not in done.out
+    assert set(live.state()["records"]) == {"01.2"}
+
+
+def test_a_skip_is_shown_with_its_reason_and_is_not_green(live: LiveCourse) -> None:
+    live.solve()
+    live.say("01.2: skip")
+    done = live.run("test", "01")
+    assert done.code == 1
+    assert "skipped: 01.2 says yes: this machine has no ring: EPERM" in done.out
+    assert "01.3 Subtract 1 of 1 green" in flat(done.out)
+
+
+def test_the_solution_is_tested_and_not_remembered(live: LiveCourse) -> None:
+    done = live.run("test", "02", "--solution")
+    assert done.code == 0, done.out
+    assert "The solution of chapter 02 is green" in done.out
+    assert not (live.root / ".course" / "state.json").exists()
+
+
+@pytest.mark.parametrize("flags", [["--sanitize"], ["--carry"], ["--solution", "--sanitize"]])
+def test_each_kind_of_build_has_its_own_folder(live: LiveCourse, flags: list[str]) -> None:
+    live.solve()
+    assert live.run("test", "01", "-t", "1", *flags).code == 0
+    folders = {("--sanitize",): "student-asan", ("--carry",): "student-carry"}
+    wanted = folders.get(tuple(flags), "asan")
+    assert (live.root / "build" / wanted / "build.ninja").is_file()
+
+
+def test_the_compilers_first_error_is_on_top(live: LiveCourse) -> None:
+    live.solve()
+    live.say("SYNTAX ERROR")
+    done = live.run("test", "01")
+    assert done.code == 1
+    error = [line for line in done.err.splitlines() if not line.startswith("Building")]
+    assert any("chapters/01-first/work.hpp:12:5: error: expected ';'" in line for line in error[:3])
+    assert "full log: build/student/" in done.err
+
+
+# (arguments, exit code, what is said)
+BAD_INPUT = [
+    (["99"], 1, "There is no chapter 99. Try 01 to 02."),
+    (["09"], 1, "There is no chapter 09. Try 01 to 02."),
+    (["abc"], 1, "There is no chapter abc. Try 01 to 02."),
+    (["-1"], 2, "No such option"),
+    ([], 2, "Missing argument"),
+    (["01", "-t", "01.9"], 1, "Chapter 01 has no task 01.9. It has: 01.1 Add 01.2 Say"),
+    (["01", "-t", "02.1"], 1, "Chapter 01 has no task 02.1."),
+    (["01", "-t", "one"], 1, "Chapter 01 has no task one."),
+    (["01", "--solution", "--carry"], 1, "--carry and --solution do not go together"),
+    (["01", "--sanitize", "--carry"], 1, "--carry and --sanitize do not go together"),
+    (["01", "--fast"], 2, "No such option"),
+]
+
+
+@pytest.mark.parametrize(("args", "code", "said"), BAD_INPUT)
+def test_bad_input(live: LiveCourse, args: list[str], code: int, said: str) -> None:
+    done = live.run("test", *args)
+    assert done.code == code
+    assert said in flat(done.err)
+    assert not (live.root / "build").exists()
+
+
+def test_a_missing_chapter_folder_is_said(live: LiveCourse) -> None:
+    live.yours.rename(live.root / "elsewhere")
+    done = live.run("test", "01")
+    assert done.code == 1
+    assert "chapters/01-first/ is missing. `./course reset 01` makes it again" in flat(done.err)
+
+
+@pytest.mark.parametrize("where", ["SLOW", "01.2: hang"])
+def test_ctrl_c_leaves_no_process(live: LiveCourse, where: str, tmp_path: Path) -> None:
+    live.solve()
+    live.say(where)
+    script = "compile.py" if where == "SLOW" else "case.py"
+    path = str(live.root / ("cmake" if where == "SLOW" else "tests") / script)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    tool = live.start("test", "01", env={"TMPDIR": str(scratch)})
+    wait_until(lambda: alive_with(path), f"{script} to run")
+    tool.send_signal(signal.SIGINT)
+    _, err = tool.communicate(timeout=10)
+    assert tool.returncode == 130
+    assert [line for line in err.splitlines() if "interrupted" in line] == ["course: interrupted"]
+    wait_until(lambda: not alive_with(path), "its processes to be gone", deadline_s=3)
+    assert not list(scratch.iterdir())
+
+
+def test_two_at_once_both_end_well(live: LiveCourse) -> None:
+    live.solve()
+    tools = [live.start("test", number, "-t", "1") for number in ("01", "01")]
+    for tool in tools:
+        tool.communicate(timeout=40)
+        assert tool.returncode == 0
+    assert json.loads((live.root / ".course" / "state.json").read_text())["version"] == 1

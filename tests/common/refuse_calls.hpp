@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// A machine that forbids io_uring, for one thread.
+// Owns     nothing.
+// Lifetime the filter stays until its thread has ended; programs that the thread starts inherit it.
+// Threads  only the calling one is filtered, so call it in a thread or in a child of your own.
+// Errors   std::system_error if the kernel refuses the filter.
+// See      seccomp(2)
+#pragma once
+
+namespace course_test {
+
+// From here on io_uring_setup fails with `error` in this thread, as under a container's profile.
+void refuse_io_uring_setup(int error);
+
+// The same for one opcode of io_uring_register, as on a kernel that does not have it.
+void refuse_io_uring_register(unsigned opcode, int error);
+
+}  // namespace course_test
