@@ -21,7 +21,9 @@ target_compile_options(course-options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion
   $<$<BOOL:${COURSE_WERROR}>:-Werror>
   # GCC makes a coroutine's symmetric transfer a tail call below -O2 only with this flag.
-  -foptimize-sibling-calls)
+  -foptimize-sibling-calls
+  # GCC 12 and 13 see an overlap in `"text" + std::string` that is none (their bug 105651).
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,14>>:-Wno-restrict>)
 
 if(COURSE_TREE STREQUAL "chapters")
   # A task that is not written yet uses neither its parameters nor the lines prepared for it.
@@ -41,6 +43,11 @@ endif()
 if(sanitizers)
   target_compile_options(course-options INTERFACE
     -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  if(COURSE_SANITIZE STREQUAL "address")
+    # To look at an address, this check opens a pipe: with no descriptor left it finds a defect
+    # where there is none, and servers run out of descriptors on purpose here.
+    target_compile_options(course-options INTERFACE -fno-sanitize=vptr)
+  endif()
   target_link_options(course-options INTERFACE -fsanitize=${sanitizers})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Under its sanitizers GCC keeps no tail call at all, unless the stack is left unchecked.

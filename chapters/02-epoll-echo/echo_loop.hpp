@@ -3,11 +3,9 @@
 // Owns     the listener, the epoll instance, and every connection through connections_.
 // Lifetime run() returns when a stop was asked for and every connection is closed.
 // Threads  the thread that calls run(), and no other.
-// Errors   std::system_error if epoll or the listener fails; a client's error ends only that
-// client. Rule     a connection is erased only while its own event is handled. epoll reports a
-// descriptor at
-//          most once a batch, so no later event of the batch can be about a descriptor that is
-//          gone.
+// Errors   std::system_error if epoll or the listener fails; a client's ends only that client.
+// Rule     a connection is erased only while its own event is handled. epoll reports a descriptor at
+//          most once a batch, so no later event of the batch can be about a descriptor that is gone.
 // See      epoll(7), epoll_ctl(2), epoll_wait(2)
 #pragma once
 
@@ -92,8 +90,9 @@ class echo_loop {
     COURSE_TODO("02.4");
   }
 
-  // Lets the connection write if it waited for that, else read; erases it when it says closed; tells
-  // epoll when, and only when, what it wants has changed. Of errors the next send or recv tells.
+  // Lets the connection write if it waited for that, else read; erases it when it says closed;
+  // tells epoll when, and only when, what it wants has changed. Of errors the next send or recv
+  // tells.
   void serve(int fd) {
     const auto found = connections_.find(fd);
     if (found == connections_.end()) return;  // the listener, closed by a stop in this very batch

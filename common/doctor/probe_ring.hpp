@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <utility>
+#include <type_traits>
 
 namespace doctor {
 
@@ -45,11 +45,12 @@ class probe_ring {
   [[nodiscard]] unsigned features() const noexcept { return ring_.features; }
 
   // prepare(7, io_uring_prep_recv, fd, buffer, bytes, 0).flags |= IOSQE_IO_LINK;
-  template <typename Prepare, typename... Arguments>
-  ::io_uring_sqe& prepare(std::uint64_t user_data, Prepare fill, Arguments&&... arguments) {
+  template <typename... Parameters>
+  ::io_uring_sqe& prepare(std::uint64_t user_data, void (*fill)(::io_uring_sqe*, Parameters...),
+                          std::type_identity_t<Parameters>... arguments) {
     ::io_uring_sqe* const sqe = ::io_uring_get_sqe(&ring_);
     assert(sqe != nullptr && "a try prepares less than sq_entries before it submits");
-    fill(sqe, std::forward<Arguments>(arguments)...);
+    fill(sqe, arguments...);
     ::io_uring_sqe_set_data64(sqe, user_data);  // last: fill() may clear it in old liburings
     return *sqe;
   }

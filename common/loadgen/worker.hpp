@@ -3,9 +3,8 @@
 // Owns     its connections, its epoll instance, one receive buffer, and its part of the result.
 // Lifetime run() once; result() afterwards.
 // Threads  the one that calls run().
-// Errors   std::system_error if epoll or the clock fails. What a server does is counted, not
-// thrown. Rule     an event costs at most one recv and one send: epoll is edge-triggered, and a
-// call that
+// Errors   std::system_error if epoll or the clock fails; what a server does is counted, not thrown.
+// Rule     an event costs at most one recv and one send: epoll is edge-triggered, and a call that
 //          took less than it was offered has emptied, or filled, the socket. A call that took all
 //          asks epoll to look again, so that one busy connection does not hold up the others.
 // See      epoll(7)

@@ -3,11 +3,9 @@
 // Owns     the listener, the epoll instance, and every connection through connections_.
 // Lifetime run() returns when a stop was asked for and every connection is closed.
 // Threads  the thread that calls run(), and no other.
-// Errors   std::system_error if epoll or the listener fails; a client's error ends only that
-// client. Rule     a connection is erased only while its own event is handled. epoll reports a
-// descriptor at
-//          most once a batch, so no later event of the batch can be about a descriptor that is
-//          gone.
+// Errors   std::system_error if epoll or the listener fails; a client's ends only that client.
+// Rule     a connection is erased only while its own event is handled. epoll reports a descriptor at
+//          most once a batch, so no later event of the batch can be about a descriptor that is gone.
 // See      epoll(7), epoll_ctl(2), epoll_wait(2)
 #pragma once
 

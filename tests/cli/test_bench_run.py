@@ -224,6 +224,41 @@ def test_quick_ladder_and_matrix_write_everything(
         ET.parse(tmp_path / name)
 
 
+@pytest.mark.timeout(BUILD_AND_RUN_S)
+def test_a_students_checkpoint_measures_yours_beside_the_reference(
+    tmp_path: Path,
+    generator: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The reference plays the student: what chapters/ holds is nobody's business here."""
+    built: list[str] = []
+    original = builds.program
+    monkeypatch.setattr(builds, "build", lambda preset, targets: built.append(preset))
+    monkeypatch.setattr(builds, "program", lambda preset, name: original("release", name))
+    assert commands.run_bench("01", quick=True, out=tmp_path) == 0
+    document = result_in(tmp_path)
+    assert built == ["student-release", "release"]
+    assert {each["whose"] for each in document["subjects"]} == {"yours", "reference"}
+    assert {each["subject"] for each in document["counts"]} == {"01-server"}
+    ratios = document["cells"][0]["ratios"]
+    assert all(ratios[each["name"]]["cpu_us_per_request"] for each in document["subjects"])
+
+
+def test_an_unfinished_server_is_sent_to_its_tests_and_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unfinished = script(tmp_path, "01-server", SERVER.format(behavior="dies"))
+    monkeypatch.setattr(report, "STATE", tmp_path / "state")
+    monkeypatch.setattr(builds, "build", lambda preset, targets: None)
+    monkeypatch.setattr(builds, "program", lambda preset, name: unfinished)
+    with pytest.raises(CourseError) as raised:
+        commands.run_bench("01", quick=True)
+    assert "01-server exited with 1 before it listened" in str(raised.value)
+    assert "./course test 01" in str(raised.value)
+    assert not list((tmp_path / "state" / "bench" / "01").iterdir())
+
+
 def marked_processes(mark: str) -> dict[int, str]:
     """Names by pid of all processes with `mark` in their environment."""
     found = {}

@@ -240,18 +240,17 @@ def test_every_subject_takes_every_place_of_a_round() -> None:
     assert orders == [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]]
 
 
-LOADED = LoadReport(20_000, 10.0, 12.0, 10_000.0, 50.0, 90.0, 99.0, 1.5, False)
+LOADED = LoadReport(20_000, 25_000, 10.0, 12.0, 10_000.0, 50.0, 90.0, 99.0, 1.5, False)
 
 
-def make_reading(at_s: float, cpu_s: float, voluntary: int, involuntary: int) -> speed.Reading:
+def make_reading(at_s: float, cpu_s: float = 0.0) -> procfs.CpuTime:
     """A fifth of the CPU time is user time."""
-    cpu = procfs.CpuTime(at_s, cpu_s, cpu_s / 5, cpu_s)
-    return speed.Reading(cpu, procfs.Switches(at_s, voluntary, involuntary))
+    return procfs.CpuTime(at_s, cpu_s, cpu_s / 5, cpu_s)
 
 
 def test_cost_of_a_request_is_cpu_rate_by_request_rate() -> None:
-    first, last = make_reading(10.0, 1.0, 100, 10), make_reading(12.0, 2.0, 20_100, 2010)
-    values = speed.values_of(LOADED, first, last, 4096)
+    life = speed.Life(4096, voluntary_switches=25_000, involuntary_switches=2500)
+    values = speed.values_of(LOADED, make_reading(10.0, 1.0), make_reading(12.0, 2.0), life)
     assert values["server_busy"] == pytest.approx(0.5)
     assert values["cpu_us_per_request"] == pytest.approx(50.0)
     assert values["cpu_user_us_per_request"] == pytest.approx(10.0)
@@ -262,15 +261,15 @@ def test_cost_of_a_request_is_cpu_rate_by_request_rate() -> None:
 
 
 def test_only_readings_of_the_measured_time_count() -> None:
-    readings = [make_reading(at_s, 0, 0, 0) for at_s in (9.9, 10.1, 11.0, 11.9, 12.1)]
+    readings = [make_reading(at_s) for at_s in (9.9, 10.1, 11.0, 11.9, 12.1)]
     first, last = speed.window(readings, LOADED)
-    assert (first.cpu.at_s, last.cpu.at_s) == (10.1, 11.9)
+    assert (first.at_s, last.at_s) == (10.1, 11.9)
 
 
 @pytest.mark.parametrize("at_s", [[], [11.0], [11.0, 11.1], [9.0, 11.0, 12.5]])
 def test_a_load_that_was_read_too_seldom_is_refused(at_s: list[float]) -> None:
     with pytest.raises(CourseError, match="could not be read often enough"):
-        speed.window([make_reading(each, 0, 0, 0) for each in at_s], LOADED)
+        speed.window([make_reading(each) for each in at_s], LOADED)
 
 
 def test_cpu_time_counts_a_child_and_its_threads() -> None:
@@ -336,6 +335,18 @@ def test_cpu_lists_and_models_are_parsed() -> None:
     assert machine.parse_cpu_list("0-2,5\n") == {0, 1, 2, 5}
     assert machine.parse_cpu_model("processor : 0\nmodel name\t: A CPU \n", "x") == "A CPU"
     assert machine.parse_cpu_model("BogoMIPS : 50\n", "aarch64") == "aarch64"
+
+
+def test_idle_cpu_is_told_from_proc_stat() -> None:
+    stat = "cpu  100 5 50 800 20 1 2 0 7 3\ncpu0 1 2 3\n"
+    assert machine.parse_cpu_ticks(stat) == (820, 978)
+    assert 0.0 <= machine.others_share() <= 1.0
+
+
+def test_a_busy_machine_is_said_to_be_so() -> None:
+    busy = make_result()
+    busy.machine.update(busy=True, others_share=0.42)
+    assert any("Other programs used 42 %" in note for note in tables.notes(busy))
 
 
 def test_flags_keep_what_changes_code_and_no_path() -> None:

@@ -87,10 +87,10 @@ const row table[] = {
      }),
      "has no io_uring", "wsl --set-version"},
     {"an old WSL 2", EINVAL, "6.0", but([](machine& m) {
-       m.kernel_release = "5.15.90.1-microsoft-standard-WSL2";
+       m.kernel_release = "5.15.90-microsoft-standard-WSL2";
        m.where = place::wsl2;
      }),
-     "Linux has it from 6.0 on, and this is 5.15.90.1", "wsl --update"},
+     "Linux has it from 6.0 on, and this is 5.15.90", "wsl --update"},
     {"little locked memory", ENOMEM, "5.1", but([](machine& m) { m.memlock_bytes = 64 * 1024; }),
      "64 KiB of locked memory", "ulimit -l unlimited"},
     {"little locked memory in a container", ENOMEM, "5.1", but([](machine& m) {

@@ -13,6 +13,7 @@
 #include <ostream>
 
 #include "errors.hpp"
+#include "process_counts.hpp"
 #include "socket_pair.hpp"
 #include "socket_steps.hpp"
 
@@ -48,6 +49,13 @@ int connect_error(int fd, std::uint16_t port, const time_limit& limit) {
   ::socklen_t size = sizeof error;
   common::check(::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size), "getsockopt SO_ERROR");
   return error;
+}
+
+std::uint16_t port_of(int fd, decltype(&::getsockname) which) {
+  ::sockaddr_in address{};
+  ::socklen_t size = sizeof address;
+  common::check(which(fd, reinterpret_cast<::sockaddr*>(&address), &size), "address of a client");
+  return ntohs(address.sin_port);
 }
 
 // Waits for more only if nothing came, so that a server that never stops sending hits the limit
@@ -174,6 +182,10 @@ std::size_t client::unacknowledged_bytes() const {
   int bytes = 0;
   common::check(::ioctl(fd(), SIOCOUTQ, &bytes), "ioctl SIOCOUTQ");
   return static_cast<std::size_t>(bytes);
+}
+
+std::size_t client::unread_bytes() const {
+  return receive_queue_bytes(port_of(fd(), &::getpeername), port_of(fd(), &::getsockname));
 }
 
 }  // namespace course_test

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bytes.hpp"
 #include "client.hpp"
 #include "errors.hpp"
 #include "socket_steps.hpp"
@@ -23,8 +24,10 @@ struct exchange {
   [[nodiscard]] bool done() const { return sent() && reply.size() == message.size(); }
   [[nodiscard]] short events() const { return static_cast<short>(POLLIN | (sent() ? 0 : POLLOUT)); }
   [[nodiscard]] std::string progress() const {
-    return "sent " + of_bytes(sent_bytes, message.size()) + ", got " +
-           std::to_string(reply.size()) + " back";
+    std::string text = "sent " + of_bytes(sent_bytes, message.size()) + ", got " +
+                       std::to_string(reply.size()) + " back";
+    if (!message.starts_with(reply)) text += ", and not the same: " + compare_bytes(reply, message);
+    return text;
   }
 
   void advance(short ready) {

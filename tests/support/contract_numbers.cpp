@@ -23,7 +23,7 @@ void visit(std::uint16_t port, unsigned number) {
   client visitor{port};
   if (number % 4 == 0) return;
   if (number % 4 == 1) {
-    CHECK(compare_bytes(visitor.echo(message), message) == identical);
+    REQUIRE(compare_bytes(visitor.echo(message), message) == identical);
     return;
   }
   visitor.send_all(message);
@@ -59,7 +59,7 @@ struct crowd {
   // Moves those whose echo has come; true if there were any.
   bool collect() {
     const auto still_waiting = [](client& each) { return each.recv_some(1).empty(); };
-    const auto done = std::stable_partition(waiting.begin(), waiting.end(), still_waiting);
+    const auto done = std::partition(waiting.begin(), waiting.end(), still_waiting);
     const bool some = done != waiting.end();
     std::move(done, waiting.end(), std::back_inserter(served));
     waiting.erase(done, waiting.end());
@@ -82,7 +82,7 @@ TEST_CASE("a thousand clients at once are all served") {
     UNSCOPED_INFO(
         "a fixed table of connections, select()'s 1,024, or a listen backlog that "
         "overflowed while the server was busy");
-    CHECK(compare_all(echo_all(clients, messages, milliseconds{8000}), messages) == identical);
+    REQUIRE(compare_all(echo_all(clients, messages, milliseconds{8000}), messages) == identical);
   }
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("at the descriptor limit it serves those it accepted and does not spin
   UNSCOPED_INFO(
       "accept() fails with EMFILE at once, and the listener stays readable: who only tries again "
       "burns a CPU. Do not watch the listener until a connection has ended");
-  CHECK(cpu_used_during(milliseconds{500}, server) < milliseconds{100});
+  CHECK(cpu_used_during(milliseconds{500}, server) < milliseconds{25});
   UNSCOPED_INFO("those who got in are no longer served once the limit was reached");
   CHECK(clients.served.front().echo("still?") == "still?");
 }

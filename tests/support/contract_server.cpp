@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "bytes.hpp"
+#include "eventually.hpp"
 
 namespace course_test {
 namespace {
@@ -74,6 +75,19 @@ std::size_t send_until_stalled(client& peer, std::size_t bytes_max) {
     if (sent_bytes < piece_start + piece_bytes) continue;
     piece_start = sent_bytes;
     piece = pattern(0, piece_bytes, piece_start);
+  }
+  return sent_bytes;
+}
+
+std::size_t send_until_unread(client& peer, std::size_t bytes_max) {
+  constexpr std::size_t piece_bytes = 32 * 1024;
+  std::size_t sent_bytes = 0;
+  const auto all_read = [&] {
+    return peer.unacknowledged_bytes() == 0 && peer.unread_bytes() == 0;
+  };
+  while (sent_bytes < bytes_max && eventually(stall_ms, all_read)) {
+    peer.send_all(pattern(0, piece_bytes, sent_bytes));
+    sent_bytes += piece_bytes;
   }
   return sent_bytes;
 }

@@ -33,10 +33,14 @@ void check_still_serves(const server_process& server);
 // bytes_max. Returns how much it took.
 [[nodiscard]] std::size_t send_until_stalled(client& peer, std::size_t bytes_max);
 
+// The same, until the server leaves unread what has arrived, and has room for more.
+[[nodiscard]] std::size_t send_until_unread(client& peer, std::size_t bytes_max);
+
 // Nothing can be in flight in a connection beyond this: both ends' largest kernel buffers.
 [[nodiscard]] std::size_t kernel_buffer_bytes_max();
 
-// CPU time, all threads, that the server uses while `wall` goes by.
+// CPU time, all threads, that the server uses while `wall` goes by. Whoever waits uses next to none;
+// whoever spins may still get little on a busy machine: so compare with 5 % and less.
 [[nodiscard]] milliseconds cpu_used_during(milliseconds wall, const server_process& server);
 
 // A client that takes little at a time, so that the server's echo has to wait for it.

@@ -16,6 +16,7 @@ import re
 import shutil
 import signal
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -235,7 +236,8 @@ def _install_requirements() -> None:
 
 def _pip_failure(finished: processes.Finished) -> str:
     output = finished.stdout + finished.stderr
-    errors = [line for line in finished.stderr.splitlines() if line.startswith("ERROR:")][-3:]
+    lines = [line for line in finished.stderr.splitlines() if line.startswith("ERROR:")]
+    errors = [textwrap.shorten(line, 160, placeholder=" …") for line in lines[-3:]]
     if _NO_NETWORK.search(output):
         what = (
             "pip could not reach the package index, so nothing was installed. The course needs the "

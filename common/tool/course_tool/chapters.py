@@ -39,7 +39,7 @@ class Task:
 class Program:
     name: str  # the target and the file are NN-name
     summary: str
-    contract: bool  # keeps DESIGN 6, and the echo contract is run against it
+    contract: bool  # keeps what every server keeps: the echo contract is run against it
 
 
 @dataclass(frozen=True)

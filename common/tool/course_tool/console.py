@@ -79,8 +79,8 @@ class _LineSteps(Steps):
 
     def _line(self, text: str) -> None:
         self._next_line_s = time.monotonic() + LINE_EVERY_S
-        count = f"{self._done} of {self._total}" if self._total else str(self._done)
-        err.print(f"{self._description}: {count}" + (f"  {text}" if text else ""))
+        count = f"{self._done} of {self._total}" if self._total else str(self._done or "")
+        err.print(f"{self._description}: " + "  ".join(filter(None, (count, text))))
 
 
 @contextmanager

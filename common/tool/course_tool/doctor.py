@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./course doctor`: what this machine can do, chapter by chapter, and the fix for what it cannot."""
+"""`./course doctor`: what this machine can do, chapter by chapter, and the fix for the rest."""
 
 from __future__ import annotations
 
@@ -50,26 +50,17 @@ class Report:
     @property
     def ok(self) -> bool:
         """Every chapter that there is can be done here."""
-        return not self._lacking and all(
-            each.answer is Answer.YES for each in self.chapters
-        )
-
-    @property
-    def _lacking(self) -> list[Check]:
-        return [check for check in self.host if check.state is State.MISSING]
+        return all(each.answer is Answer.YES for each in self.chapters)
 
     def verdict(self) -> str:
         """One line for `./course start`, and the last of `./course doctor`."""
-        if self._lacking:
-            names = ", ".join(check.name for check in self._lacking)
+        lacking = [check for check in self.host if check.state is State.MISSING]
+        if lacking:
+            names = ", ".join(check.name for check in lacking)
             return f"This machine cannot build the course yet. It lacks: {names}."
         if self.ok:
             ahead = self._ahead()
-            return (
-                f"{self._can()} {ahead}"
-                if ahead
-                else "This machine can do every chapter."
-            )
+            return f"{self._can()} {ahead}" if ahead else "This machine can do every chapter."
         return f"{self._can()} {self._cannot()}".strip()
 
     def _ahead(self) -> str:
@@ -90,16 +81,10 @@ class Report:
         for each in self.chapters:
             if each.missing:
                 first = each.missing[0]
-                more = (
-                    f" and {len(each.missing) - 1} more"
-                    if len(each.missing) > 1
-                    else ""
-                )
+                more = f" and {len(each.missing) - 1} more" if len(each.missing) > 1 else ""
                 came = f": {first.errno}" if first.errno else ""
                 sentences.append(f"{each.number} needs {first.name}{more}{came}.")
-        unknown = [
-            each.number for each in self.chapters if each.answer is Answer.UNKNOWN
-        ]
+        unknown = [each.number for each in self.chapters if each.answer is Answer.UNKNOWN]
         if unknown:
             sentences.append(f"Whether {in_words(unknown)} can be done is unknown.")
         return " ".join(sentences)
@@ -118,27 +103,27 @@ def in_words(numbers: Sequence[str]) -> str:
     return f"{'chapter' if len(numbers) == 1 else 'chapters'} {joined}"
 
 
-def judge(chapter: Chapter, kernel: Kernel) -> Verdict:
+def judge(chapter: Chapter, kernel: Kernel, host: Sequence[Check] = ()) -> Verdict:
     """By what the chapter's chapter.toml says it needs."""
     about = (chapter.number, chapter.title, chapter.kernel, chapter.features)
-    if not chapter.features:
-        return Verdict(*about, Answer.YES)
     if kernel.problem:
-        return Verdict(*about, Answer.UNKNOWN)
-    missing = tuple(
-        each
-        for name in chapter.features
-        if not (each := _named(name, chapter, kernel)).ok
-    )
-    return Verdict(*about, Answer.NO if missing else Answer.YES, missing)
+        answer = Answer.UNKNOWN if chapter.features else Answer.YES
+        missing: tuple[Feature, ...] = ()
+    else:
+        features = [_named(name, chapter, kernel) for name in chapter.features]
+        missing = tuple(each for each in features if not each.ok)
+        answer = Answer.NO if missing else Answer.YES
+    if any(check.state is State.MISSING for check in host):
+        answer = Answer.NO  # no compiler, no chapter
+    return Verdict(*about, answer, missing)
 
 
 def _named(name: str, chapter: Chapter, kernel: Kernel) -> Feature:
     feature = kernel.feature(name)
     if feature is None:
         raise CourseError(
-            f"solutions/{chapter.folder}/chapter.toml: features names {name!r}, and the doctor tries "
-            "nothing of that name. docs/reference/features.md lists what it tries."
+            f"solutions/{chapter.folder}/chapter.toml: features names {name!r}, and the doctor "
+            "tries nothing of that name. docs/reference/features.md lists what it tries."
         )
     return feature
 
@@ -148,9 +133,8 @@ def collect() -> Report:
     kernel = doctor_kernel.ask()
     with console.progress("Looking at this machine"):
         host = doctor_host.all_checks()
-    return Report(
-        tuple(host), kernel, tuple(judge(each, kernel) for each in all_chapters())
-    )
+    verdicts = tuple(judge(each, kernel, host) for each in all_chapters())
+    return Report(tuple(host), kernel, verdicts)
 
 
 def short_verdict() -> str:
@@ -173,7 +157,16 @@ def run_doctor(*, as_json: bool) -> int:
 
 def to_json(report: Report) -> str:
     """One document; docs/reference/features.md describes its keys."""
-    host = [{**asdict(check), "state": check.state.value} for check in report.host]
+    host = [
+        {
+            "name": check.name,
+            "state": check.state.value,
+            "value": check.value,
+            "why": check.why,
+            "fix": check.fix,
+        }
+        for check in report.host
+    ]
     chapters = [
         {
             "number": each.number,
@@ -231,23 +224,33 @@ def _show_trouble(name: str, came: str, why: str, fix: str) -> None:
 def _show_host(checks: Sequence[Check]) -> None:
     rows = [(check.name, _mark(check.state), check.value) for check in checks]
     _print_table(("this machine", "", "found"), rows)
+    _show_packages(checks, State.MISSING, "Every chapter needs these; ./course start installs them")
+    _show_packages(checks, State.LIMITED, "Only ./course bench and ./course verify need these")
     for check in checks:
-        if check.state is not State.GOOD:
+        if check.state is not State.GOOD and check.need is None:
             _show_trouble(check.name, check.value, check.why, check.fix)
     console.out.print()
+
+
+def _show_packages(checks: Sequence[Check], state: State, heading: str) -> None:
+    """One command for all of them."""
+    absent = [check for check in checks if check.state is state and check.need]
+    if not absent:
+        return
+    console.out.print(f"{heading}:", style="bold")
+    for check in absent:
+        console.out.print(f"  {check.name}: {check.why}")
+    needs = [check.need for check in absent if check.need]
+    console.out.print(f"  fix: {doctor_host.install_fix(needs)}")
 
 
 def _show_kernel(report: Report) -> None:
     kernel = report.kernel
     if kernel.problem:
-        _show_trouble(
-            "io_uring", "not tried", kernel.problem, "./course start, then this again"
-        )
+        _show_trouble("io_uring", "not tried", kernel.problem, "./course start, then this again")
         console.out.print()
         return
-    console.out.print(
-        f"Tried on Linux {kernel.release}, with liburing {kernel.liburing}:"
-    )
+    console.out.print(f"Tried on Linux {kernel.release}, with liburing {kernel.liburing}:")
     if kernel.forbidden:
         came = "none of it works"
         _show_trouble("io_uring", came, kernel.forbidden.reason, kernel.forbidden.fix)

@@ -48,6 +48,7 @@ class Check:
     value: str
     why: str = ""  # what it is for; said if it is not good
     fix: str = ""
+    need: packages.Need | None = None  # a package that is not here
 
 
 def all_checks() -> list[Check]:
@@ -58,16 +59,7 @@ def all_checks() -> list[Check]:
 
 
 def _limits() -> Iterator[Check]:
-    for check in (
-        _cpus,
-        _memory,
-        _disk,
-        _descriptors,
-        _tasks,
-        _locked_memory,
-        _ports,
-        _backlog,
-    ):
+    for check in (_cpus, _memory, _disk, _descriptors, _tasks, _locked_memory, _ports, _backlog):
         yield check()
 
 
@@ -75,9 +67,7 @@ def _limits() -> Iterator[Check]:
 
 
 def _python() -> Check:
-    return Check(
-        "Python", State.GOOD, platform.python_version()
-    )  # an older one never gets here
+    return Check("Python", State.GOOD, platform.python_version())  # an older one never gets here
 
 
 COMPILER = "a C++ compiler"
@@ -110,12 +100,7 @@ def _compiler_command() -> Sequence[str] | None:
 def version_key(need: packages.Need) -> str | None:
     """'CMake 3.25' is a need, 'CMake' is what has a version."""
     return next(
-        (
-            key
-            for key in VERSIONS
-            if need.name == key or need.name.startswith(f"{key} ")
-        ),
-        None,
+        (key for key in VERSIONS if need.name == key or need.name.startswith(f"{key} ")), None
     )
 
 
@@ -124,11 +109,15 @@ def _needs() -> Iterator[Check]:
         name = version_key(need) or need.name
         if need.met():
             yield Check(name, State.GOOD, f"{_kind(name)}{_version(name)}")
-            continue
-        state = State.MISSING if need.purpose == "start" else State.LIMITED
-        command = packages.install_command([need])
-        fix = command or f"install {need.name} with your system's package manager"
-        yield Check(name, state, "not here", _purpose(need), fix)
+        else:
+            state = State.MISSING if need.purpose == "start" else State.LIMITED
+            yield Check(name, state, "not here", need.why, install_fix([need]), need)
+
+
+def install_fix(needs: Sequence[packages.Need]) -> str:
+    """The command for these packages, or their names where we know no package manager."""
+    command = packages.install_command(needs)
+    return command or f"install {', '.join(need.name for need in needs)} by your system's means"
 
 
 def _kind(name: str) -> str:
@@ -136,15 +125,6 @@ def _kind(name: str) -> str:
     command = _compiler_command() if name == COMPILER else None
     found = builds.compiler_version(command[0]) if command else None
     return f"{found[0]} " if found else ""
-
-
-def _purpose(need: packages.Need) -> str:
-    used_by = {
-        "bench": "only ./course bench needs it",
-        "verify": "only ./course verify needs it",
-    }
-    beside = used_by.get(need.purpose)
-    return f"{need.why}; {beside}" if beside else need.why
 
 
 def _version(name: str) -> str:
@@ -167,9 +147,7 @@ def _tracing() -> Check:
             ["strace", "-f", "-c", "-o", "/dev/null", "true"], timeout_s=ASK_TIMEOUT_S
         )
     except CourseError as error:
-        return Check(
-            name, State.LIMITED, "strace hangs", str(error), "./course doctor, again"
-        )
+        return Check(name, State.LIMITED, "strace hangs", str(error), "./course doctor, again")
     if tried.returncode == 0:
         return Check(name, State.GOOD, "allowed")
     said = tried.stderr.strip().splitlines()
@@ -201,18 +179,14 @@ def _smallest(values: Sequence[int | None]) -> int | None:
 def _cgroup_limit(controller: str, v2_file: str, v1_file: str) -> int | None:
     """A container's limit, under either version of cgroups, as its inside sees it."""
     return _smallest(
-        [
-            _number(f"/sys/fs/cgroup/{v2_file}"),
-            _number(f"/sys/fs/cgroup/{controller}/{v1_file}"),
-        ]
+        [_number(f"/sys/fs/cgroup/{v2_file}"), _number(f"/sys/fs/cgroup/{controller}/{v1_file}")]
     )
 
 
 def _rlimit(kind: int) -> tuple[int | None, int | None]:
     """Soft and hard; None is unlimited."""
     soft, hard = (
-        None if each == resource.RLIM_INFINITY else each
-        for each in resource.getrlimit(kind)
+        None if each == resource.RLIM_INFINITY else each for each in resource.getrlimit(kind)
     )
     return soft, hard
 
@@ -224,22 +198,12 @@ def _count(value: int | None) -> str:
 def _size(value: int | None) -> str:
     if value is None:
         return "unlimited"
-    return (
-        f"{value / (1 << 30):.1f} GiB"
-        if value >= 1 << 30
-        else f"{value / (1 << 20):.1f} MiB"
-    )
+    return f"{value / (1 << 30):.1f} GiB" if value >= 1 << 30 else f"{value / (1 << 20):.1f} MiB"
 
 
-def _at_least(
-    name: str, value: int | None, least: int, shown: str, why: str, fix: str
-) -> Check:
+def _at_least(name: str, value: int | None, least: int, shown: str, why: str, fix: str) -> Check:
     enough = value is None or value >= least
-    return (
-        Check(name, State.GOOD, shown)
-        if enough
-        else Check(name, State.LIMITED, shown, why, fix)
-    )
+    return Check(name, State.GOOD, shown) if enough else Check(name, State.LIMITED, shown, why, fix)
 
 
 def _cpus() -> Check:
@@ -313,9 +277,7 @@ def _locked_memory() -> Check:
 
 def _ports() -> Check:
     try:
-        low, high = map(
-            int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
-        )
+        low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
     except (OSError, ValueError):
         return Check("ports", State.GOOD, "not said")
     return _at_least(

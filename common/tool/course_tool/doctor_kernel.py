@@ -65,18 +65,14 @@ def ask() -> Kernel:
 def _run_doctor() -> str:
     preset = build()
     finished = processes.run(
-        [builds.program(preset, "doctor"), "--json"],
-        timeout_s=ASK_TIMEOUT_S,
-        check=True,
+        [builds.program(preset, "doctor"), "--json"], timeout_s=ASK_TIMEOUT_S, check=True
     )
     return finished.stdout
 
 
 def build() -> str:
     """Builds it in the first preset that is in use here, else in the next; returns which."""
-    configured = [
-        each for each in PRESETS if (builds.folder(each) / "build.ninja").is_file()
-    ]
+    configured = [each for each in PRESETS if (builds.folder(each) / "build.ninja").is_file()]
     order = list(dict.fromkeys([*configured, *PRESETS]))
     for preset in order[:-1]:
         try:

@@ -225,8 +225,22 @@ def _measure_counts(plan: Plan, pinning: Pinning) -> list[counts.CountResult]:
                 plan.options.measured,
             )
             bench = counts.Bench(subject, loadgen.program(), pinning.server_cpu, count.requests)
-            results.append(counts.measure(count, bench, repeats))
+            try:
+                results.append(counts.measure(count, bench, repeats))
+            except CourseError as error:
+                raise CourseError(f"{count.name}: {error}{_advice(plan)}") from error
     return results
+
+
+def _advice(plan: Plan) -> str:
+    """For a student whose server is not done yet."""
+    if plan.options.measured is not Whose.YOURS or plan.chapter is None:
+        return ""
+    number = plan.chapter.number
+    return (
+        f"\nThe checkpoint comes when the tests are green: ./course test {number}. "
+        f"The reference can be measured at any time: ./course bench {number} --solution"
+    )
 
 
 def _measure_cells(plan: Plan, pinning: Pinning) -> list[speed.Cell]:
@@ -314,8 +328,13 @@ def _exit_code(result: Result) -> int:
 
 
 def _run(plan: Plan) -> int:
-    folder = report.new_folder(plan.name, plan.options.out)
-    result = _measure(plan)
+    folder = report.new_folder(plan.name, plan.options.out)  # first: it may be that we cannot
+    try:
+        result = _measure(plan)
+    except BaseException:
+        if plan.options.out is None:
+            folder.rmdir()  # nothing is in it yet
+        raise
     report.write(result, folder, tables.markdown(result), _plots(result))
     if plan.options.out is None:
         report.link_latest(folder)

@@ -60,7 +60,8 @@ class LoadSpec:
 
 @dataclass(frozen=True)
 class LoadReport:
-    completed: int
+    completed: int  # in the measured time
+    on_wire: int  # in all
     began_s: float  # of the measured time, as time.monotonic() tells it
     ended_s: float
     requests_per_s: float
@@ -77,6 +78,7 @@ def parse_report(text: str) -> LoadReport:
         latency, client = report["latency_us"], report["client"]
         return LoadReport(
             completed=int(report["completed"]),
+            on_wire=int(report["requests_on_wire"]),
             began_s=float(report["began_monotonic_s"]),
             ended_s=float(report["ended_monotonic_s"]),
             requests_per_s=float(report["requests_per_s"]),
@@ -107,6 +109,8 @@ def drive(spec: LoadSpec, server: processes.Server, generator: Path | None = Non
         raise CourseError(
             f"loadgen was asked for {spec.requests} requests and reports {report.completed}."
         )
+    if report.completed == 0:
+        raise CourseError("Not one request was answered in the measured time.")
     if not server.running():
         raise CourseError(f"The server ended under the load.\n  {_server_said(server)}")
     return report

@@ -10,6 +10,7 @@ import re
 import resource
 import shlex
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ from course_tool.paths import ROOT
 
 CPUS = Path("/sys/devices/system/cpu")
 ASK_TIMEOUT_S = 20
-BUSY_LOAD = 0.5  # a load average above this, a core, is somebody else's work
+LISTEN_S = 0.5  # how long we look what others do, before we begin
+BUSY_SHARE = 0.1  # of all CPUs; more than that disturbs
 SPARE_DESCRIPTORS = 64
 COMPILER_NAMES = {"GNU": "GCC"}
 FLAGS_SHOWN = ("-O", "-g", "-f", "-m", "-std=", "-D")
@@ -137,18 +139,33 @@ def _git() -> dict[str, object]:
     return {"revision": revision, "modified": bool(status.stdout.strip())}
 
 
+def parse_cpu_ticks(stat: str) -> tuple[int, int]:
+    """(idle, all) since the machine started, from the first line of /proc/stat."""
+    ticks = [int(word) for word in stat.splitlines()[0].split()[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)  # idle and iowait
+
+
+def others_share() -> float:
+    """The share of all CPUs that is in use while we sleep. The load average would remember our own
+    build."""
+    idle, total = parse_cpu_ticks(Path("/proc/stat").read_text())
+    time.sleep(LISTEN_S)
+    idle_later, total_later = parse_cpu_ticks(Path("/proc/stat").read_text())
+    return 1 - (idle_later - idle) / max(1, total_later - total)
+
+
 def describe(pinning: Pinning) -> dict[str, object]:
     """The `machine` object of a result."""
     cpuinfo = Path("/proc/cpuinfo").read_text(errors="replace")
-    cores, load = os.cpu_count() or 1, os.getloadavg()[0]
+    others = others_share()
     return {
         "cpu": parse_cpu_model(cpuinfo, platform.machine()),
-        "cores": cores,
+        "cores": os.cpu_count() or 1,
         "architecture": platform.machine(),
         "kernel": platform.release(),
         "governor": _governor(),
-        "load_average": load,
-        "busy": load > BUSY_LOAD * cores,
+        "others_share": others,
+        "busy": others > BUSY_SHARE,
         "server_cpu": pinning.server_cpu,
         "load_cpu": pinning.load_cpu,
         "pinning": pinning.note,

@@ -21,7 +21,7 @@ from typing import Any
 from course_tool.bench.report import Result, machine_lines
 from course_tool.bench.speed import METRICS, Cell, Metric, Run
 from course_tool.bench.subjects import Subject
-from course_tool.bench.tables import cells_of, load_text, sizes, with_unit
+from course_tool.bench.tables import cells_of, load_text, rounds_text, sizes, with_unit
 
 INK = "#010203"  # stands for currentColor until the drawing is done
 COLORS = ("#3b82f6", "#d9730d", "#0f9488", "#db2777", "#8b5cf6", "#7d8590", "#2f9e44", "#c2410c")
@@ -55,7 +55,10 @@ class Words:
 def strip_plot(result: Result, cell: Cell) -> str:
     """A panel a metric, a row a server."""
     panel = PANEL_FRAME + ROW * len(result.subjects)
-    caption = _caption(result, load_text(cell))
+    metrics = [_BY_KEY[key] for key in TITLES]
+    caption = _caption(
+        result, metrics, f"{load_text(cell)}. Every run is a dot, the bar is the median."
+    )
     height = panel * len(TITLES) + CAPTION_LINE * len(caption) + 24
     figure = _new_figure(height)
     longest = max(len(subject.name) for subject in result.subjects)
@@ -70,14 +73,17 @@ def strip_plot(result: Result, cell: Cell) -> str:
 
 def matrix_plot(result: Result, key: str) -> str:
     """A panel a message size, a line a server, over the number of clients."""
-    caption = _caption(result, f"{result.cells[0].rounds} rounds of each")
+    metric = _BY_KEY[key]
+    duration = f"{result.cells[0].load.duration_s:g} s"
+    load = f"{rounds_text(result.cells[0].rounds)} of {duration} each"
+    caption = _caption(result, [metric], f"{load}. Every run is a dot; lines join the medians.")
     panels = sizes(result)
     height = MATRIX_PANEL * len(panels) + CAPTION_LINE * len(caption) + 24
     figure = _new_figure(height)
     for index, size in enumerate(panels):
         top = index * MATRIX_PANEL + 40
         axes = _axes(figure, height, (100, top, WIDTH - 100 - 190, MATRIX_PANEL - 100))
-        _draw_lines(axes, result.subjects, cells_of(result, size), _BY_KEY[key])
+        _draw_lines(axes, result.subjects, cells_of(result, size), metric)
         axes.set_title(f"{TITLES[key]}, {size:,} B", loc="left", fontsize=TEXT, color=INK, pad=12)
     words = Words(f"{result.title}: {TITLES[key]}", _matrix_words(result, key), caption)
     return _finish(figure, height, words)
@@ -158,7 +164,7 @@ def _draw_lines(
         axes.annotate(name, (len(cells) - 1, y), (14, 0), textcoords="offset points", va="center",
                       fontsize=SMALL, color=color, fontweight="bold")  # fmt: skip
     axes.set_xticks(range(len(cells)), [f"{cell.load.connections:,}" for cell in cells])
-    axes.set_xlabel("clients", fontsize=SMALL, color=INK)
+    axes.set_xlabel("clients (not to scale)", fontsize=SMALL, color=INK)
     axes.yaxis.set_major_locator(_few_ticks())
     axes.yaxis.set_major_formatter(_commas())
 
@@ -187,11 +193,12 @@ def _commas() -> Any:
     return FuncFormatter(lambda value, _: f"{value:,.10g}")
 
 
-def _caption(result: Result, load: str) -> list[str]:
+def _caption(result: Result, metrics: Sequence[Metric], load: str) -> list[str]:
     quick = ["A --quick run: these figures say nothing."] if result.quick else []
-    hollow = any(run.client_limited for cell in result.cells for run in cell.runs)
+    runs = [run for cell in result.cells for run in cell.runs]
+    hollow = any(_hollow(run, metric) for run in runs for metric in metrics)
     limited = ["Hollow: the load generator was at its own limit."] if hollow else []
-    lines = [*quick, f"{load}. Every run is a dot.", *limited, *machine_lines(result)]
+    lines = [*quick, load, *limited, *machine_lines(result)]
     return [part for line in lines for part in textwrap.wrap(line, CAPTION_COLUMNS)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the kernel tells about a running server: CPU time, switches, memory, io_uring rings.
+"""What the kernel tells about a running server: CPU time, memory, io_uring rings.
 
 CPU time comes from the process's CPU clocks (clock_getcpuclockid(3)), for two reasons:
 
@@ -60,31 +60,10 @@ def cpu_time(pid: int) -> CpuTime:
     )
 
 
-@dataclass(frozen=True)
-class Switches:
-    """Context switches of all threads that lived when it was read."""
-
-    at_s: float
-    voluntary: int
-    involuntary: int
-
-
 def status_field(text: str, name: str) -> int:
     """The number in a line such as 'VmHWM:     1764 kB' of /proc/PID/status or smaps_rollup."""
     found = re.search(rf"^{name}:\s*(\d+)", text, re.MULTILINE)
     return int(found[1]) if found else 0
-
-
-def switches(pid: int) -> Switches:
-    voluntary = involuntary = 0
-    for status in PROC.joinpath(str(pid), "task").glob("*/status"):
-        try:
-            text = status.read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # that thread has just ended
-        voluntary += status_field(text, "voluntary_ctxt_switches")
-        involuntary += status_field(text, "nonvoluntary_ctxt_switches")
-    return Switches(time.monotonic(), voluntary, involuntary)
 
 
 def parent_of(stat: Path) -> int | None:

@@ -52,8 +52,8 @@ SHAPE: dict[str, Any] = {
         "architecture": str,
         "kernel": str,
         "governor": (str, None),
-        "load_average": float,  # over the minute before we began
-        "busy": bool,  # that was more than the machine's own idling
+        "others_share": float,  # of all CPUs, in use by others just before we began
+        "busy": bool,  # that was enough to disturb
         "server_cpu": (int, None),  # None: one CPU, nothing is pinned
         "load_cpu": (int, None),
         "pinning": str,

@@ -6,16 +6,17 @@ each round every subject runs once, in an order that moves on by one from round 
 subject always follows the same other one, or always meets a cold machine. Every run has a server of
 its own, pinned to one CPU, and a load generator pinned to another.
 
-Rates instead of sums: CPU time and context switches are read several times. The first and the last
-reading that fall into the time which the load generator measured give a rate; dividing it by the
-requests a second gives the cost of a request. So neither the warm-up nor connecting nor hanging up
-is in it.
+CPU time is a rate, not a sum: the server's CPU clock is read again and again, and the first and the
+last reading that fall into the time which the load generator measured are the two ends of it. That
+rate, divided by the requests a second, is the cost of a request: neither the warm-up nor connecting
+nor hanging up is in it. Context switches are a sum, over the server's life and by all requests that
+were on the wire: reading them from a thousand threads would take a tenth of a second each time.
 """
 
 from __future__ import annotations
 
+import resource
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +30,9 @@ from course_tool.bench.spread import Spread, paired_ratios, summarize
 from course_tool.bench.subjects import Subject
 from course_tool.errors import CourseError
 
-READ_AT = (0.02, 0.2, 0.4, 0.6, 0.8, 0.95)  # of the measured time; connecting delays its start
+READINGS = 20  # in the measured time
 WINDOW_LEAST = 0.3  # of the measured time: how far apart the first and last reading have to be
+TRIES = 3  # of a run that other programs got in the way of
 RUN_OVERHEAD_S = 0.35  # to start and stop a server and a load generator
 US = 1e6
 
@@ -120,40 +122,37 @@ class Cell:
         ]
 
     def failures(self) -> list[str]:
-        return [f"{run.subject}: {run.failure}" for run in self.runs if run.failure]
+        where = f"{self.load.connections} clients, {self.load.size} B"
+        return [f"{run.subject}, {where}: {run.failure}" for run in self.runs if run.failure]
 
 
-@dataclass(frozen=True)
-class Reading:
-    cpu: procfs.CpuTime
-    switches: procfs.Switches
-
-    def within(self, report: LoadReport) -> bool:
-        return report.began_s <= self.cpu.at_s and self.switches.at_s <= report.ended_s
+class TooBusy(CourseError):
+    """Other programs got in the way; the next try may go well."""
 
 
-def window(readings: Sequence[Reading], report: LoadReport) -> tuple[Reading, Reading]:
-    """The first and last reading of the measured time; too close together is a CourseError."""
-    inside = [reading for reading in readings if reading.within(report)]
+def window(
+    readings: Sequence[procfs.CpuTime], report: LoadReport
+) -> tuple[procfs.CpuTime, procfs.CpuTime]:
+    """The first and last reading of the measured time; too close together is TooBusy."""
+    inside = [each for each in readings if report.began_s <= each.at_s <= report.ended_s]
     measured_s = report.ended_s - report.began_s
-    if not inside or inside[-1].cpu.at_s - inside[0].cpu.at_s < WINDOW_LEAST * measured_s:
-        raise CourseError(
-            "The server's clocks could not be read often enough while the load ran: other programs "
+    if not inside or inside[-1].at_s - inside[0].at_s < WINDOW_LEAST * measured_s:
+        raise TooBusy(
+            "The server's clock could not be read often enough while the load ran: other programs "
             "keep this machine busy. Try again when it is quiet."
         )
     return inside[0], inside[-1]
 
 
 class _Watch:
-    """Reads a server's clocks and counters while a load generator runs; a thread does it."""
+    """Reads a server's CPU clock while a load generator runs; a thread does it."""
 
-    def __init__(self, pid: int, warmup_s: float, duration_s: float) -> None:
+    def __init__(self, pid: int, duration_s: float) -> None:
         self._pid = pid
-        started_s = time.monotonic() + warmup_s
-        self._read_at_s = [started_s + share * duration_s for share in READ_AT]
+        self._every_s = duration_s / READINGS
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._read, daemon=True)
-        self.readings: list[Reading] = []
+        self.readings: list[procfs.CpuTime] = []
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -164,28 +163,29 @@ class _Watch:
         self._thread.join()
 
     def _read(self) -> None:
-        for at_s in self._read_at_s:
-            if self._stop.wait(max(0.0, at_s - time.monotonic())):
-                return
+        while not self._stop.wait(self._every_s):
             try:
-                self.readings.append(
-                    Reading(procfs.cpu_time(self._pid), procfs.switches(self._pid))
-                )
+                self.readings.append(procfs.cpu_time(self._pid))
             except OSError:
                 return  # the server is gone; the load generator has the better story
 
 
+@dataclass(frozen=True)
+class Life:
+    """What a server had used when it ended."""
+
+    peak_memory_bytes: int
+    voluntary_switches: int
+    involuntary_switches: int
+
+
 def values_of(
-    report: LoadReport, first: Reading, last: Reading, peak_memory_bytes: int
+    report: LoadReport, first: procfs.CpuTime, last: procfs.CpuTime, life: Life
 ) -> dict[str, float]:
     """All metrics of one run."""
-    busy = (last.cpu.total_s - first.cpu.total_s) / (last.cpu.at_s - first.cpu.at_s)
+    busy = (last.total_s - first.total_s) / (last.at_s - first.at_s)
     cpu_us = busy / report.requests_per_s * US
-    user_us = cpu_us * first.cpu.user_share_until(last.cpu)
-    switching_s = last.switches.at_s - first.switches.at_s
-    per_request = 1 / switching_s / report.requests_per_s
-    voluntary = last.switches.voluntary - first.switches.voluntary
-    involuntary = last.switches.involuntary - first.switches.involuntary
+    user_us = cpu_us * first.user_share_until(last)
     return {
         "requests_per_s": report.requests_per_s,
         "cpu_us_per_request": cpu_us,
@@ -195,9 +195,9 @@ def values_of(
         "p50_us": report.p50_us,
         "p99_us": report.p99_us,
         "p999_us": report.p999_us,
-        "voluntary_switches_per_request": voluntary * per_request,
-        "involuntary_switches_per_request": involuntary * per_request,
-        "peak_memory_bytes": float(peak_memory_bytes),
+        "voluntary_switches_per_request": life.voluntary_switches / report.on_wire,
+        "involuntary_switches_per_request": life.involuntary_switches / report.on_wire,
+        "peak_memory_bytes": float(life.peak_memory_bytes),
         "client_cpu_us_per_request": report.client_cpu_us_per_request,
     }
 
@@ -207,11 +207,26 @@ def _run_once(
 ) -> tuple[dict[str, float], bool]:
     assert load.duration_s is not None, "speed is measured over a time"
     with processes.Server(subject.command(), cpu=pinning.server_cpu) as server:
-        with _Watch(server.pid, load.warmup_s, load.duration_s) as watch:
+        with _Watch(server.pid, load.duration_s) as watch:
             report = drive(load, server, generator)
         peak = procfs.peak_resident_bytes(server.pid)
-    first, last = window(watch.readings, report)
-    return values_of(report, first, last, peak), report.client_limited
+        reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with_server = resource.getrusage(resource.RUSAGE_CHILDREN)  # the server is what came to it
+    life = Life(
+        peak, with_server.ru_nvcsw - reaped.ru_nvcsw, with_server.ru_nivcsw - reaped.ru_nivcsw
+    )
+    return values_of(report, *window(watch.readings, report), life), report.client_limited
+
+
+def _run_patiently(
+    subject: Subject, load: LoadSpec, pinning: Pinning, generator: Path
+) -> tuple[dict[str, float], bool]:
+    for _ in range(TRIES - 1):
+        try:
+            return _run_once(subject, load, pinning, generator)
+        except TooBusy:
+            continue
+    return _run_once(subject, load, pinning, generator)
 
 
 def order_of_round(subjects: Sequence[Subject], round_index: int) -> list[Subject]:
@@ -242,7 +257,7 @@ def measure(
             if subject.name in failed:
                 continue
             try:
-                values, limited = _run_once(subject, load, pinning, generator)
+                values, limited = _run_patiently(subject, load, pinning, generator)
                 runs.append(Run(index + 1, place, subject.name, limited, values))
             except CourseError as error:
                 failed.add(subject.name)

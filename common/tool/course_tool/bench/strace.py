@@ -31,6 +31,7 @@ from course_tool.bench import procfs
 from course_tool.bench.loadgen import LoadSpec, drive
 from course_tool.errors import CourseError
 
+STRACE = ("strace", "-f", "-c", "-S", "calls", "-o")  # the table's file and the server follow
 TABLE_TIMEOUT_S = 10.0
 SETTLE_TIMEOUT_S = 2.0
 CHILD_TIMEOUT_S = 2.0
@@ -73,14 +74,21 @@ def _traced(strace_pid: int) -> int:
     raise CannotCount("strace has no child that /proc shows")
 
 
+class _Traced(processes.Server):
+    """A server under strace; messages speak of the server."""
+
+    @property
+    def name(self) -> str:
+        return Path(self.args[len(STRACE) + 1]).name
+
+
 def count_calls(
     args: list[str | Path], spec: LoadSpec, generator: Path, cpu: int | None
 ) -> Counter[str]:
     """All system calls of one server, from its start to the end of its clients."""
     with tempfile.TemporaryDirectory(prefix="course-bench-") as folder:
         table = Path(folder) / "table"
-        traced = ["strace", "-f", "-c", "-S", "calls", "-o", table, *args]
-        with processes.Server(traced, cpu=cpu) as server:
+        with _Traced([*STRACE, table, *args], cpu=cpu) as server:
             pid = _traced(server.pid)
             drive(spec, server, generator)
             procfs.settle(pid, SETTLE_TIMEOUT_S)

@@ -116,11 +116,15 @@ def _chunks(subjects: Sequence[Subject]) -> Iterator[Sequence[Subject]]:
         yield subjects[start : start + SUBJECTS_A_TABLE]
 
 
+def rounds_text(rounds: int) -> str:
+    return "1 round" if rounds == 1 else f"{rounds} rounds"
+
+
 def load_text(cell: Cell) -> str:
     load = cell.load
     clients = "1 client" if load.connections == 1 else f"{load.connections:,} clients"
     pipelined = f", {load.inflight} in flight each" if load.inflight > 1 else ""
-    rounds = "1 round" if cell.rounds == 1 else f"{cell.rounds} rounds"
+    rounds = rounds_text(cell.rounds)
     return f"{clients}, {load.size:,} B{pipelined}; {rounds} of {load.duration_s:g} s"
 
 
@@ -282,6 +286,8 @@ def notes(result: Result) -> list[str]:
     said = []
     if result.quick:
         said.append("A --quick run: it shows that everything works. Its figures say nothing.")
+    if len(result.subjects) > 1:
+        said.append(f"× is the ratio to {result.baseline.name}, taken round by round.")
     limited = sum(run.client_limited for cell in result.cells for run in cell.runs)
     if limited:
         runs = sum(len(cell.runs) for cell in result.cells)
@@ -290,9 +296,11 @@ def notes(result: Result) -> list[str]:
             "only the server's CPU per request compares, and ratios leave those rounds out."
         )
     if result.machine["busy"]:
-        load = result.machine["load_average"]
-        said.append(f"Other programs were using this machine (load average {load:.1f}).")
-    said += [f"Failed: {failure}" for failure in result.failures()]
+        share = result.machine["others_share"]
+        said.append(
+            f"Other programs used {share * 100:.0f} % of this machine's CPUs: the counts hold all the "
+            "same, but measure the speed again when it is quiet."
+        )
     said += machine_lines(result)
     return said
 
@@ -335,5 +343,6 @@ def markdown(result: Result) -> str:
     if result.counts:
         parts.append(_counts_markdown(result))
     parts += [_cell_markdown(result, cell) for cell in result.cells]
-    parts.append("\n".join(f"- {note}".replace("\n", "\n  ") for note in notes(result)))
+    said = [*(f"Failed: {failure}" for failure in result.failures()), *notes(result)]
+    parts.append("\n".join(f"- {each}".replace("\n", "\n  ") for each in said))
     return "\n\n".join(parts) + "\n"

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""Runs the items one after the other, shows progress, and ends with the table of what holds."""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.text import Text
+
+from course_tool import console
+from course_tool.errors import CourseError
+from course_tool.paths import relative
+from course_tool.verify.mistakes import prove_mistakes
+from course_tool.verify.outcome import Context, Item, Outcome, Verdict, VerifyOptions
+from course_tool.verify.solutions import prove_asan, prove_release, prove_tsan
+from course_tool.verify.starters import prove_starters, prove_tasks
+from course_tool.verify.style import (
+    prove_format,
+    prove_headers,
+    prove_python,
+    prove_rules,
+    prove_tidy,
+)
+from course_tool.verify.suites import prove_pages, prove_site, prove_tool
+from course_tool.verify.sync import prove_marks, prove_sync
+from course_tool.verify.trees import WORK
+
+SHOWN_FAILURES_MAX = 12
+RESULT = WORK / "result.json"
+
+# First what the course is made of, then that it works, then that it reads well.
+ITEMS = (
+    Item("sync", "chapters/ is what the generator makes of solutions/", prove_sync),
+    Item("marks", "every mark has its pair, its use and its task", prove_marks),
+    Item("release", "every solution passes, optimized, nothing skipped", prove_release),
+    Item("asan", "every solution passes under ASan and UBSan", prove_asan),
+    Item("tsan", "every solution without a ring passes under TSan", prove_tsan),
+    Item("starters", "starters compile without a warning; all tasks are red", prove_starters),
+    Item("tasks", "each task alone is red by its own TODO, in order", prove_tasks),
+    Item("mistakes", "every catalogued mistake is caught, and named", prove_mistakes),
+    Item("tool", "the tool's own tests pass", prove_tool),
+    Item("site", "the site builds, links hold, no request leaves", prove_site),
+    Item("pages", "pages work in a real browser", prove_pages),
+    Item("format", "C++ is laid out as .clang-format says", prove_format),
+    Item("tidy", "clang-tidy finds nothing", prove_tidy),
+    Item("headers", "every header compiles alone", prove_headers),
+    Item("python", "ruff finds nothing", prove_python),
+    Item("style", "the rules for code and pages hold", prove_rules),
+)
+
+
+def select_items(names: Sequence[str], items: Sequence[Item] = ITEMS) -> list[Item]:
+    """Those that were asked for, in the course's order; a name may hold several, with commas."""
+    known = [item.name for item in items]
+    names = [name.strip() for each in names for name in each.split(",") if name.strip()]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise CourseError(f"verify has no item {unknown[0]!r}. It has: {', '.join(known)}.")
+    return [item for item in items if not names or item.name in names]
+
+
+def list_items() -> int:
+    """Prints the name of every item, and what it proves."""
+    for item in ITEMS:
+        console.out.print(f"{item.name:10} {item.claim}")
+    return 0
+
+
+def run_verify(options: VerifyOptions, items: Sequence[Item] = ITEMS, work: Path = WORK) -> int:
+    """Proves every item, or those of options.only. 0 if all of them hold, else 1."""
+    selected = select_items(options.only, items)
+    work.mkdir(parents=True, exist_ok=True)
+    (work / RESULT.name).unlink(missing_ok=True)
+    verdicts: list[Verdict] = []
+    for position, item in enumerate(selected, start=1):
+        console.out.print(f"[{position}/{len(selected)}] {item.name}: {item.claim}", style="bold")
+        verdict = prove(item, options, work)
+        verdicts.append(verdict)
+        _show(verdict)
+        if options.fail_fast and not verdict.outcome.holds:
+            break
+    write_result(work / RESULT.name, verdicts)
+    _show_table(verdicts, len(selected) - len(verdicts))
+    return 0 if all(verdict.outcome.holds for verdict in verdicts) else 1
+
+
+def prove(item: Item, options: VerifyOptions, work: Path) -> Verdict:
+    """Runs one item; whatever it raises is its failure, and the next item's turn comes."""
+    started = time.monotonic()
+    context = Context(options, work, _say)
+    try:
+        outcome = item.prove(context)
+    except CourseError as error:
+        outcome = Outcome("checks", failures=[str(error)])
+    except Exception as error:  # a fault of ours must not hide what the other items say
+        log = context.write_log(f"{item.name}-traceback", traceback.format_exc())
+        sentence = f"verify itself failed here: {type(error).__name__}: {error} (see {log})"
+        outcome = Outcome("checks", failures=[sentence])
+    if outcome.holds and outcome.proved == 0:
+        outcome.failures.append(f"{item.name} found nothing to prove; is the clone whole?")
+    return Verdict(item, outcome, time.monotonic() - started)
+
+
+def _say(text: str) -> None:
+    console.err.print(f"  {text}", style="dim")
+
+
+def _show(verdict: Verdict) -> None:
+    outcome = verdict.outcome
+    for note in outcome.notes:
+        console.out.print(f"  note: {note}")
+    for failure in outcome.failures[:SHOWN_FAILURES_MAX]:
+        console.out.print(Text("  ✗ ", style="red") + Text(failure.replace("\n", "\n    ")))
+    hidden = len(outcome.failures) - SHOWN_FAILURES_MAX
+    if hidden > 0:
+        console.out.print(f"  … and {hidden} more, all in {relative(RESULT)}")
+    if outcome.holds:
+        line = f"  ✓ {outcome.proved} {outcome.unit} in {verdict.seconds:.1f} s"
+        console.out.print(line, style="green")
+
+
+def _show_table(verdicts: Sequence[Verdict], left_out: int) -> None:
+    columns = ["item", "what it proves", "proved>", "failed>", "seconds>", "verdict"]
+    rows = [
+        [
+            verdict.item.name,
+            verdict.item.claim,
+            f"{verdict.outcome.proved} {verdict.outcome.unit}",
+            len(verdict.outcome.failures),
+            f"{verdict.seconds:.1f}",
+            _verdict_text(verdict),
+        ]
+        for verdict in verdicts
+    ]
+    console.out.print()
+    console.out.print(console.table(None, columns, rows))
+    failed = [verdict.item.name for verdict in verdicts if not verdict.outcome.holds]
+    seconds = sum(verdict.seconds for verdict in verdicts)
+    took = f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+    if left_out:
+        console.out.print(f"Stopped at the first failure; {left_out} items were not looked at.")
+    if not failed:
+        console.out.print(f"All {len(verdicts)} items hold. It took {took}.", style="green")
+        return
+    held = len(verdicts) - len(failed)
+    console.out.print(f"{', '.join(failed)}: failed. The other {held} items hold. It took {took}.")
+    console.out.print(f"Again, those alone: ./course verify --only {','.join(failed)}")
+
+
+def _verdict_text(verdict: Verdict) -> Text:
+    return (
+        Text("holds", style="green") if verdict.outcome.holds else Text("FAILED", style="bold red")
+    )
+
+
+def write_result(file: Path, verdicts: Sequence[Verdict]) -> None:
+    """What .ci/run counts, and what a reader looks up when the screen was too short."""
+    result = {
+        "passed": sum(verdict.outcome.proved for verdict in verdicts),
+        "failed": sum(len(verdict.outcome.failures) for verdict in verdicts),
+        "seconds": round(sum(verdict.seconds for verdict in verdicts), 1),
+        "items": [_as_json(verdict) for verdict in verdicts],
+    }
+    file.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _as_json(verdict: Verdict) -> dict[str, object]:
+    return {
+        "name": verdict.item.name,
+        "claim": verdict.item.claim,
+        "holds": verdict.outcome.holds,
+        "proved": verdict.outcome.proved,
+        "unit": verdict.outcome.unit,
+        "seconds": round(verdict.seconds, 1),
+        "failures": verdict.outcome.failures,
+        "notes": verdict.outcome.notes,
+    }

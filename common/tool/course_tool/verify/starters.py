@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""The starters: they compile without a warning, and every task's tests are red by its TODO.
+
+prove_starters() takes them as the student finds them, all tasks open. prove_tasks() opens one task
+at a time in otherwise solved chapters: its tests must then be red by that task's TODO and by no
+other, and the tests of the tasks before it must stay green, for that is the order of work.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from course_tool import builds, marks
+from course_tool.chapters import Chapter, Task, all_chapters
+from course_tool.ctests import TestResult, run_tests
+from course_tool.errors import CourseError
+from course_tool.processes import run
+from course_tool.verify.mistakes import Laboratory
+from course_tool.verify.outcome import Context, Outcome
+from course_tool.verify.solutions import NOTHING_SKIPPED, file_name
+from course_tool.verify.trees import BuildFolder, Tree, cores, solution_texts, targets_of
+
+RED_WITHIN_S = 10.0
+SYNTAX_TIMEOUT_S = 120
+
+_TASK_OF_TEST = re.compile(r"(\d\d\.\d+) ")
+
+
+def starter_texts(chapter: Chapter) -> dict[str, str]:
+    return {name: data.decode("utf-8") for name, data in marks.starter_files(chapter).items()}
+
+
+def with_one_task_open(chapter: Chapter, task: Task) -> dict[str, str]:
+    """The solution, but for one task, which is as in the starter."""
+    texts = solution_texts(chapter)
+    return {
+        name: marks.starter_text(_only_marks_of(task, text)) if _has_marks(name) else text
+        for name, text in texts.items()
+    }
+
+
+def _has_marks(name: str) -> bool:
+    return Path(name).suffix in marks.CPP_SUFFIXES
+
+
+def _only_marks_of(task: Task, text: str) -> str:
+    """Without the marks of all other tasks their bodies are plain code, and stay."""
+    kept = []
+    for line in text.splitlines(keepends=True):
+        mark = re.search(r"--8<-- \[(?:start|end):(task-[a-z0-9-]+)\]", line)
+        if mark is None or mark[1] in task.sections:
+            kept.append(line)
+    return "".join(kept)
+
+
+def task_of_test(name: str) -> str | None:
+    """A test's name starts with its task."""
+    found = _TASK_OF_TEST.match(name)
+    return found[1] if found else None
+
+
+def tasks_without_test(chapters: Sequence[Chapter], results: Sequence[TestResult]) -> list[str]:
+    tested = {task_of_test(result.name) for result in results}
+    return [
+        f"task {task.id} has no test: no case in tests/{chapter.folder}/ starts with “{task.id} ”."
+        for chapter in chapters
+        for task in chapter.tasks
+        if task.id not in tested
+    ]
+
+
+def red_problem(result: TestResult, todo: str | None) -> str | None:
+    """What is wrong with a test that should be red by a task's TODO; None stands for any task."""
+    state = f"with task {todo} open" if todo else "on the starter"
+    name = f"“{result.name}”"
+    if result.status == "passed":
+        return (
+            f"{name} passes {state}, so it proves nothing about its task: "
+            "let it check what only the task's code can do."
+        )
+    if result.status == "skipped":
+        return f"{name} was skipped {state}, so nothing is proved: {result.output}"
+    if result.status == "timeout":
+        return f"{name} hangs {state}; a student would wait for its timeout instead of reading it."
+    if result.seconds > RED_WITHIN_S:
+        return (
+            f"{name} takes {result.seconds:.0f} s to be red {state}; "
+            f"{RED_WITHIN_S:.0f} s is the limit. Give its steps shorter deadlines."
+        )
+    wanted = f"TODO {todo}: " if todo else "TODO "
+    if wanted not in result.output:
+        found = re.search(r"TODO (\d\d\.\d+): ", result.output)
+        instead = f"it names task {found[1]} instead" if found else "it names no task"
+        return (
+            f"{name} is red {state}, but not by its TODO: {instead}. "
+            "A student reads the output and must find the task there."
+        )
+    return None
+
+
+def order_problem(result: TestResult, open_task: str) -> str | None:
+    """What is wrong with an earlier task's test while a later task is open."""
+    if result.status == "passed":
+        return None
+    return (
+        f"“{result.name}” is red while task {open_task} is open, which comes later; a student who "
+        "works in order cannot turn it green. Test less in it, or name it after the later task."
+    )
+
+
+def foreign_chapters(commands: Sequence[dict[str, str]], chapters_folder: Path) -> Iterator[str]:
+    """Compile commands of one chapter's targets that see another chapter's starter."""
+    for command in commands:
+        owner = re.search(r"/CMakeFiles/(\d\d)-", command.get("output", ""))
+        if owner is None:
+            continue
+        for seen in re.findall(
+            rf"{re.escape(str(chapters_folder))}/((\d\d)-[\w-]+)", _includes(command)
+        ):
+            if seen[1] != owner[1]:
+                yield (
+                    f"{Path(command['file']).name} of chapter {owner[1]} is compiled with the "
+                    f"starter chapters/{seen[0]}: link chapter-{seen[1]}-base instead."
+                )
+
+
+def _includes(command: dict[str, str]) -> str:
+    words = shlex.split(command["command"])
+    return "\n".join(word for word in words if word.startswith(("-I", "-isystem")))
+
+
+def prove_starters(context: Context) -> Outcome:
+    outcome = Outcome("tests")
+    chapters = all_chapters()
+    tree = Tree("starters")
+    tree.make()
+    for chapter in chapters:
+        tree.write_chapter(chapter, starter_texts(chapter))
+    folder = BuildFolder("starters")
+    folder.configure("student", tree.root, COURSE_WERROR="ON", CMAKE_CXX_FLAGS_DEBUG="-Og")
+    built = folder.build([name for chapter in chapters for name in targets_of(chapter)])
+    if built.returncode != 0:
+        log = context.write_log("starters-build", built.stdout + built.stderr)
+        outcome.failures.append(
+            f"The starters do not compile without a warning: "
+            f"{builds.build_failure(built.stdout + built.stderr)} (see {log})"
+        )
+        return outcome
+    commands = json.loads(folder.compile_commands.read_text(encoding="utf-8"))
+    outcome.fail_all(dict.fromkeys(foreign_chapters(commands, tree.chapters)))
+    _check_with_clang(context, outcome, commands, tree)
+    results = run_tests(folder.preset, name_regex=r"^[0-9][0-9]\.[0-9]+ ", env=NOTHING_SKIPPED)
+    outcome.fail_all(tasks_without_test(chapters, results))
+    for result in results:
+        _check_red(context, outcome, result, None)
+    return outcome
+
+
+def _check_red(context: Context, outcome: Outcome, result: TestResult, todo: str | None) -> None:
+    problem = red_problem(result, todo)
+    if problem:
+        log = context.write_log(f"open-{todo or 'all'}-{file_name(result.name)}", result.output)
+        problem += f" (see {log})"
+    outcome.check(problem)
+
+
+def _check_with_clang(
+    context: Context, outcome: Outcome, commands: Sequence[dict[str, str]], tree: Tree
+) -> None:
+    """The starter's files and tests again, by Clang's warnings; GCC's were errors in the build."""
+    clang = builds.newest_clang()
+    if clang is None:
+        outcome.notes.append("no Clang here, so its warnings were not asked for")
+        return
+    context.step(f"warnings of {Path(clang).name}")
+    ours = [each for each in commands if re.search(r"/CMakeFiles/\d\d-", each.get("output", ""))]
+    with ThreadPoolExecutor(cores()) as pool:
+        for problem in pool.map(lambda command: _clang_problem(clang, command), ours):
+            outcome.fail_all([problem] if problem else [])
+
+
+def _clang_problem(clang: str, command: dict[str, str]) -> str | None:
+    words = shlex.split(command["command"])
+    args = [clang, *words[1 : words.index("-o")], "-fsyntax-only", "-Werror", command["file"]]
+    finished = run(
+        args, timeout_s=SYNTAX_TIMEOUT_S, cwd=Path(command["directory"]), env=builds.PLAIN_ENV
+    )
+    if finished.returncode == 0:
+        return None
+    return f"A starter has a warning of Clang: {builds.build_failure(finished.stderr)}"
+
+
+def prove_tasks(context: Context) -> Outcome:
+    outcome = Outcome("tests")
+    chapters = all_chapters()
+    laboratory = Laboratory(chapters)
+    folder = laboratory.folder()
+    for position in range(max(len(chapter.tasks) for chapter in chapters)):
+        open_tasks = {
+            chapter: chapter.tasks[position]
+            for chapter in chapters
+            if position < len(chapter.tasks)
+        }
+        context.step(f"open: {', '.join(task.id for task in open_tasks.values())}")
+        for chapter, task in open_tasks.items():
+            laboratory.tree.write_chapter(chapter, with_one_task_open(chapter, task))
+        built = folder.build([name for chapter in open_tasks for name in targets_of(chapter)])
+        if built.returncode != 0:
+            outcome.failures.append(
+                f"With one task open a chapter does not compile: "
+                f"{builds.build_failure(built.stdout + built.stderr)}"
+            )
+            continue
+        _check_round(context, outcome, folder, list(open_tasks.values()))
+    return outcome
+
+
+def _check_round(
+    context: Context, outcome: Outcome, folder: BuildFolder, open_tasks: Sequence[Task]
+) -> None:
+    """Runs the tests of the open tasks and of those before them."""
+    names = [f"{task.id.split('.')[0]}[.][1-{task.id.split('.')[1]}] " for task in open_tasks]
+    try:
+        results = run_tests(folder.preset, name_regex=f"^({'|'.join(names)})", env=NOTHING_SKIPPED)
+    except CourseError as error:
+        outcome.failures.append(str(error))
+        return
+    opened = {task.id for task in open_tasks}
+    for result in results:
+        task = task_of_test(result.name) or ""
+        if task in opened:
+            _check_red(context, outcome, result, task)
+            continue
+        later = next(each for each in opened if each[:2] == task[:2])
+        outcome.check(order_problem(result, later))

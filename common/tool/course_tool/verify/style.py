@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""How code and pages read, as far as a tool can tell: our rules, clang-format, clang-tidy, ruff."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from course_tool import builds, console, packages, processes
+from course_tool.chapters import all_chapters
+from course_tool.errors import CourseError
+from course_tool.paths import ROOT, relative
+from course_tool.verify import rules_cpp, rules_pages, rules_python, rules_text
+from course_tool.verify.layout import check_tree
+from course_tool.verify.outcome import Context, Outcome
+from course_tool.verify.sources import Rule, Source, listed_files, read_sources
+from course_tool.verify.trees import BuildFolder, cores
+
+RULES: tuple[Rule, ...] = (
+    *rules_text.RULES,
+    *rules_cpp.RULES,
+    *rules_python.RULES,
+    *rules_pages.RULES,
+)
+TOOL_TIMEOUT_S = 300
+# clang-format's layout and clang-tidy's checks differ from version to version.
+LLVM_VERSION = 19
+RUFF_RULES = "E,F,W,B,UP,C4,SIM,RET,PIE,RUF100"
+RUFF_LEFT_OUT = "E501,SIM105"  # our own rule says the first; try and pass is plain enough
+
+
+def prove_rules(context: Context) -> Outcome:
+    outcome = Outcome("files")
+    names = listed_files(ROOT)
+    for source in read_sources(ROOT, names):
+        problems = check_source(source)
+        if source.matches("*.md"):
+            problems += rules_pages.dead_links(ROOT, source)
+        outcome.fail_all(problems)
+        outcome.proved += not problems
+    outcome.fail_all(check_tree(ROOT, names, all_chapters()))
+    return outcome
+
+
+def check_source(source: Source) -> list[str]:
+    return [problem for rule in RULES if rule.concerns(source) for problem in rule.check(source)]
+
+
+def cpp_files() -> list[str]:
+    names = listed_files(ROOT)
+    return [
+        name
+        for name in names
+        if name.endswith((".cpp", ".hpp")) and not name.startswith("chapters/")
+    ]
+
+
+def llvm_program(name: str, outcome: Outcome) -> str:
+    """The program, in the version that its settings were written for, if that one is here."""
+    found = packages.clang_tool(name)
+    if found is None:
+        raise CourseError(
+            f"{name} is not installed, so nothing is proved. `./course verify --yes` installs it."
+        )
+    said = processes.run([found, "--version"], timeout_s=30).stdout
+    version = re.search(r"version (\d+)", said)
+    if version is None or int(version[1]) != LLVM_VERSION:
+        what = f"version {version[1]}" if version else "a version we cannot read"
+        outcome.notes.append(
+            f"{name} is {what}; the course is written for {LLVM_VERSION}, and others may differ"
+        )
+    return found
+
+
+def prove_format(context: Context) -> Outcome:
+    outcome = Outcome("files")
+    files = cpp_files()
+    args = [llvm_program("clang-format", outcome), "--dry-run", "--Werror", "--ferror-limit=1"]
+    finished = processes.run([*args, *files], timeout_s=TOOL_TIMEOUT_S)
+    bad = dict(re.findall(r"^(\S.*?):(\d+):\d+: error:", finished.stderr, re.MULTILINE))
+    for name in files:
+        place = f"{name}:{bad[name]}" if name in bad else None
+        outcome.check(
+            place
+            and f"{place}: not as .clang-format lays it out; clang-format-19 -i {name} mends it."
+        )
+    if finished.returncode != 0 and outcome.holds:
+        raise CourseError(f"clang-format failed: {finished.stderr.strip()[:500]}")
+    return outcome
+
+
+def prove_python(context: Context) -> Outcome:
+    outcome = Outcome("files")
+    files = [name for name in listed_files(ROOT) if name.endswith(".py")]
+    args = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "check",
+        "--isolated",
+        "--no-cache",
+        "--output-format=json",
+    ]
+    args += [f"--line-length={rules_text.COLUMNS_MAX}", "--target-version=py311"]
+    args += [f"--select={RUFF_RULES}", f"--ignore={RUFF_LEFT_OUT}"]
+    finished = processes.run([*args, *files], timeout_s=TOOL_TIMEOUT_S)
+    if finished.returncode not in (0, 1):
+        raise CourseError(f"ruff failed: {finished.stderr.strip()[:500]}")
+    found = json.loads(finished.stdout)
+    for each in found:
+        where = f"{relative(Path(each['filename']))}:{each['location']['row']}"
+        outcome.failures.append(f"{where}: {each['message']} (ruff {each['code']})")
+    outcome.proved = len(files) - len({each["filename"] for each in found})
+    return outcome
+
+
+def _in_parallel(
+    work: Callable[[Path], str | None], files: Sequence[Path], what: str, outcome: Outcome
+) -> None:
+    with console.progress(what, total=len(files)) as steps, ThreadPoolExecutor(cores()) as pool:
+        for file, problem in zip(files, pool.map(work, files), strict=True):
+            steps.step(file.name)
+            outcome.check(problem)
+
+
+def prove_headers(context: Context) -> Outcome:
+    """Each header alone in a file: it includes what it needs."""
+    outcome = Outcome("headers")
+    commands = _solution_commands()
+    headers = [ROOT / name for name in cpp_files() if name.endswith(".hpp")]
+    compiler = shlex.split(commands[0]["command"])[0]
+
+    def problem(header: Path) -> str | None:
+        args = [compiler, "-fsyntax-only", "-x", "c++", "-include", header, "/dev/null"]
+        finished = processes.run([*args, *_flags_near(header, commands)], timeout_s=TOOL_TIMEOUT_S)
+        if finished.returncode == 0:
+            return None
+        return (
+            f"{relative(header)} does not compile alone; include what it uses: "
+            f"{builds.build_failure(finished.stderr)}"
+        )
+
+    _in_parallel(problem, headers, "Compiling each header alone", outcome)
+    return outcome
+
+
+def _solution_commands() -> list[dict[str, str]]:
+    folder = BuildFolder("release")
+    folder.configure("release", COURSE_WERROR="ON")
+    commands = json.loads(folder.compile_commands.read_text(encoding="utf-8"))
+    return [each for each in commands if Path(each["file"]).is_relative_to(ROOT)]
+
+
+def _flags_near(header: Path, commands: Iterable[dict[str, str]]) -> list[str]:
+    """How a file beside the header is compiled; without any, the first file's flags will do."""
+    commands = list(commands)
+    same_folder = [each for each in commands if Path(each["file"]).parent == header.parent]
+    words = shlex.split((same_folder or commands)[0]["command"])
+    flags = words[1 : words.index("-o")]
+    return [*flags, "-I", str(header.parent)]
+
+
+def prove_tidy(context: Context) -> Outcome:
+    outcome = Outcome("files")
+    tidy = llvm_program("clang-tidy", outcome)
+    commands = _solution_commands()
+    database = BuildFolder("release").path
+    files = sorted({Path(each["file"]) for each in commands})
+    known = TidyMemory(context.work / "tidy", tidy)
+
+    def problem(file: Path) -> str | None:
+        if known.was_clean(file):
+            return None
+        args = [tidy, "-p", database, "--quiet", "--warnings-as-errors=*", file]
+        finished = processes.run(args, timeout_s=TOOL_TIMEOUT_S)
+        said = finished.stdout + finished.stderr
+        if finished.returncode == 0:
+            known.remember(file)
+            return None
+        log = context.write_log(f"tidy-{file.name}", said)
+        return f"{_first_finding(said)} (see {log})"
+
+    _in_parallel(problem, files, "clang-tidy", outcome)
+    return outcome
+
+
+def _first_finding(said: str) -> str:
+    found = re.search(r"^(\S.*?:\d+):\d+: (?:error|warning): (.*)$", said, re.MULTILINE)
+    return f"{found[1].replace(f'{ROOT}/', '')}: {found[2]}" if found else said.strip()[:300]
+
+
+class TidyMemory:
+    """Which files clang-tidy found clean, by the content of all that could change its answer."""
+
+    def __init__(self, folder: Path, program: str) -> None:
+        self._folder = folder
+        everything = hashlib.sha256(program.encode())
+        for name in [".clang-tidy", *(name for name in cpp_files() if name.endswith(".hpp"))]:
+            everything.update(name.encode() + (ROOT / name).read_bytes())
+        self._everything = everything.hexdigest()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def _key(self, file: Path) -> Path:
+        content = hashlib.sha256(self._everything.encode() + str(file).encode() + file.read_bytes())
+        return self._folder / content.hexdigest()
+
+    def was_clean(self, file: Path) -> bool:
+        return self._key(file).is_file()
+
+    def remember(self, file: Path) -> None:
+        self._key(file).touch()

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""The tests of the tool and of the site, and the site itself: strict, and asking no other host."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+from course_tool import console
+from course_tool.chapters import all_chapters
+from course_tool.errors import CourseError
+from course_tool.paths import ROOT, TESTS, relative
+from course_tool.processes import Finished, run
+from course_tool.verify.outcome import Context, Outcome
+from course_tool.verify.rules_pages import outside_requests
+from course_tool.verify.trees import cores
+
+SUITE_TIMEOUT_S = 900
+SITE_TIMEOUT_S = 300
+
+
+def prove_tool(context: Context) -> Outcome:
+    return _pytest(context, TESTS / "cli")
+
+
+def prove_pages(context: Context) -> Outcome:
+    return _pytest(context, TESTS / "site")
+
+
+def _pytest(context: Context, folder: Path) -> Outcome:
+    outcome = Outcome("tests")
+    report = context.work / f"pytest-{folder.name}.xml"
+    report.unlink(missing_ok=True)
+    args = [
+        sys.executable,
+        "-m",
+        "pytest",
+        folder,
+        "-q",
+        "-n",
+        str(cores()),
+        "-p",
+        "no:cacheprovider",
+    ]
+    args += ["--junitxml", report]
+    with console.progress(f"Running {relative(folder)}"):
+        finished = run(args, timeout_s=SUITE_TIMEOUT_S, env={"COURSE_REQUIRE_FEATURES": "1"})
+    log = context.write_log(f"pytest-{folder.name}", finished.stdout + finished.stderr)
+    if not report.is_file():
+        raise CourseError(f"pytest could not run {relative(folder)}; what it said is in {log}")
+    for sentence in read_junit(report):
+        outcome.check(sentence and f"{relative(folder)}: {sentence} (see {log})")
+    if outcome.holds and finished.returncode != 0:
+        outcome.failures.append(f"pytest {relative(folder)} ended badly; what it said is in {log}")
+    return outcome
+
+
+def read_junit(report: Path) -> Iterator[str | None]:
+    """For each test None if it passed, else what became of it. A skipped test proves nothing."""
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        name = f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"
+        bad = case.find("failure")
+        bad = case.find("error") if bad is None else bad
+        skipped = case.find("skipped")
+        if bad is not None:
+            lines = (bad.get("message") or bad.text or "no message").strip().splitlines()
+            yield f"{name} is red: {lines[0]}"
+        elif skipped is not None:
+            yield f"{name} was skipped, so nothing is proved: {skipped.get('message')}"
+        else:
+            yield None
+
+
+def prove_site(context: Context) -> Outcome:
+    """The strict build: links, anchors, included code, each chapter's sections; then requests."""
+    outcome = Outcome("pages")
+    site = context.work / "site"
+    shutil.rmtree(site, ignore_errors=True)
+    args = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "-f",
+        ROOT / "mkdocs.yml",
+        "-d",
+        site,
+    ]
+    with console.progress("Building the site"):
+        finished = run(args, timeout_s=SITE_TIMEOUT_S, env={"NO_MKDOCS_2_WARNING": "1"})
+    said = finished.stdout + finished.stderr
+    log = context.write_log("site", said)
+    outcome.fail_all(f"the site: {each}" for each in site_problems(said))
+    if finished.returncode != 0:
+        if outcome.holds:
+            outcome.failures.append(
+                f"mkdocs could not build the site: {_last_line(finished)} ({log})"
+            )
+        return outcome
+    for page in sorted(site.rglob("*.html")):
+        found = list(outside_requests(page.relative_to(site).as_posix(), page.read_text("utf-8")))
+        outcome.fail_all(found)
+        outcome.proved += not found
+    for sheet in sorted(site.rglob("*.css")):
+        outcome.fail_all(
+            outside_requests(sheet.relative_to(site).as_posix(), sheet.read_text("utf-8"))
+        )
+    _check_chapters_present(site, outcome)
+    return outcome
+
+
+def _check_chapters_present(site: Path, outcome: Outcome) -> None:
+    for chapter in all_chapters():
+        if not (site / "chapters" / chapter.folder / "index.html").is_file():
+            outcome.failures.append(f"the site has no page for chapter {chapter.number}.")
+
+
+def site_problems(said: str) -> list[str]:
+    """The warnings of mkdocs, which the strict build does not forgive, and its errors."""
+    found = []
+    for line in said.splitlines():
+        match = re.match(r"(?:WARNING|ERROR)\s+-\s+(?:\[[^\]]*\]\s*)?(.*)", line.strip())
+        if match and not match[1].startswith("Aborted"):
+            found.append(match[1])
+    return list(dict.fromkeys(found))
+
+
+def _last_line(finished: Finished) -> str:
+    lines = (finished.stderr.strip() or finished.stdout.strip() or "it said nothing").splitlines()
+    return lines[-1]

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Source trees that verify makes for itself, and how it builds and tests them.
+
+A tree is the clone seen through links, but for its chapters/: that folder is real and verify's own,
+so nothing here ever writes where a student works. Build folders stand beside the trees, under
+build/verify/, and are kept: the next run compiles only what changed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from course_tool import builds, console, processes
+from course_tool.chapters import Chapter
+from course_tool.paths import BUILD, ROOT
+
+WORK = BUILD / "verify"
+CONFIGURE_TIMEOUT_S = 300
+BUILD_TIMEOUT_S = 900
+
+_LINKED = ("CMakeLists.txt", "CMakePresets.json", "cmake", "common", "solutions", "tests", ".deps")
+
+
+class Tree:
+    """A clone of which only chapters/ is its own."""
+
+    def __init__(self, name: str) -> None:
+        self.root = WORK / "trees" / name
+
+    @property
+    def chapters(self) -> Path:
+        return self.root / "chapters"
+
+    def make(self) -> None:
+        self.chapters.mkdir(parents=True, exist_ok=True)
+        for name in _LINKED:
+            link, target = self.root / name, ROOT / name
+            if link.is_symlink() and link.readlink() == target:
+                continue
+            link.unlink(missing_ok=True)
+            if target.exists():
+                link.symlink_to(target)
+
+    def write_chapter(self, chapter: Chapter, texts: Mapping[str, str]) -> None:
+        """Makes chapters/NN-slug hold exactly `texts`; what is right already stays untouched."""
+        folder = self.chapters / chapter.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in folder.iterdir():
+            if file.name not in texts:
+                file.unlink()
+        for name, text in texts.items():
+            file = folder / name
+            if not file.is_file() or file.read_text(encoding="utf-8") != text:
+                file.write_text(text, encoding="utf-8")
+
+
+def solution_texts(chapter: Chapter) -> dict[str, str]:
+    """What a student's folder would hold if every task were solved."""
+    return {
+        file.name: file.read_text(encoding="utf-8")
+        for file in sorted(chapter.solution.iterdir())
+        if file.is_file() and file.name != "chapter.toml"
+    }
+
+
+class BuildFolder:
+    """A build under build/verify/, as CTest and the compilers know it."""
+
+    def __init__(self, name: str) -> None:
+        self.preset = f"verify/{name}"  # what ctests.run_tests takes
+        self.path = builds.folder(self.preset)
+
+    @property
+    def compile_commands(self) -> Path:
+        return self.path / "compile_commands.json"
+
+    def configure(self, preset: str, source: Path = ROOT, **definitions: str) -> None:
+        """Configures a preset into this folder, with more cache entries."""
+        wanted = _cmake_arguments(preset, self.path, definitions)
+        stamp = self.path / "verify-configured"
+        said = "\n".join([str(source), *wanted])
+        if stamp.is_file() and stamp.read_text(encoding="utf-8") == said:
+            return
+        shutil.rmtree(self.path, ignore_errors=True)
+        with console.progress(f"Configuring {self.preset}"):
+            finished = processes.run(
+                ["cmake", *wanted], timeout_s=CONFIGURE_TIMEOUT_S, cwd=source, env=builds.PLAIN_ENV
+            )
+        if finished.returncode != 0:
+            raise builds.BuildError(builds.build_failure(finished.stdout + finished.stderr))
+        stamp.write_text(said, encoding="utf-8")
+
+    def build(self, targets: Sequence[str]) -> processes.Finished:
+        """Builds the targets, as far as they compile."""
+        args = ["cmake", "--build", self.path, "--target", *targets, "--", "-k", "0"]
+        with console.progress(f"Building {self.preset}", total=0) as steps:
+            return processes.run(
+                args,
+                timeout_s=BUILD_TIMEOUT_S,
+                env=builds.PLAIN_ENV,
+                on_line=lambda line: _show(line, steps),
+            )
+
+
+def _cmake_arguments(preset: str, into: Path, definitions: Mapping[str, str]) -> list[str]:
+    args = ["--preset", preset, "-B", str(into)]
+    compiler = builds.compiler_for(preset)
+    if compiler:
+        args.append(f"-DCMAKE_CXX_COMPILER={compiler}")
+    return args + [f"-D{name}={value}" for name, value in definitions.items()]
+
+
+def _show(line: str, steps: console.Steps) -> None:
+    found = re.match(r"\[(\d+)/(\d+)\] (.*)", line)
+    if found:
+        steps.at(int(found[1]), int(found[2]), found[3].rsplit("/", 1)[-1][:40])
+
+
+def targets_of(chapter: Chapter) -> list[str]:
+    """The chapter's own targets: its programs and its tests."""
+    programs = [f"{chapter.number}-{program.name}" for program in chapter.programs]
+    return [*programs, f"{chapter.number}-tests"]
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0))

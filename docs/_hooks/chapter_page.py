@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+"""A chapter's page: its headings, and the parts of it that chapter.toml and the tests hold."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import stubs
+from course_tool.chapters import all_chapters
+from course_tool.errors import CourseError
+from course_tool.paths import ROOT
+
+FENCE = re.compile(r"^ *(`{3,}|~{3,})")
+HEADING = re.compile(r"^(#{1,6}) +(.*?)(?: *\{ *#([\w-]+) *\})? *$")
+
+# The H2 headings of every chapter's page, in this order. Only the background has a free title.
+SECTIONS = {
+    "outcomes": "What you will be able to do",
+    "start": "Start",
+    "where": "Where we are",
+    "predict": "Predict before you code",
+    "background": None,
+    "tasks": "Tasks",
+    "checkpoint": "Checkpoint",
+    "wrong": "What goes wrong",
+    "questions": "Questions",
+    "further": "Further",
+    "changed": "What changed",
+    "teaching": "Teaching notes",
+}
+HINT_TITLES = ("Hint 1: a question", "Hint 2: a nudge", "Hint 3: nearly there")
+
+
+def chapter_of(page_name: str) -> Any:
+    """The chapter whose page this is, or None."""
+    for chapter in all_chapters(ROOT):
+        if chapter.page_name == f"docs/{page_name}":
+            return chapter
+    return None
+
+
+def headings(markdown: str) -> list[tuple[int, str, str]]:
+    """(level, title, id or "") of every heading outside fences."""
+    found = []
+    fence = ""
+    for line in markdown.split("\n"):
+        opened = FENCE.match(line)
+        if opened and not fence:
+            fence = opened[1]
+        elif opened and line.strip() == fence:
+            fence = ""
+        heading = None if fence else HEADING.match(line)
+        if heading:
+            found.append((len(heading[1]), heading[2], heading[3] or ""))
+    return found
+
+
+def _section_id(title: str, identifier: str) -> str:
+    """The id of an H2: written in the page, or known by its title; "" if it is neither."""
+    if identifier:
+        return identifier
+    return next((key for key, fixed in SECTIONS.items() if fixed == title), "")
+
+
+def _task_id(task: Any) -> str:
+    return "task-" + task.id.replace(".", "-")
+
+
+def check(markdown: str, chapter: Any) -> list[str]:
+    """Sentences about what the page lacks."""
+    found = headings(markdown)
+    problems = _check_sections([each for each in found if each[0] == 2])
+    titles = [title for level, title, _ in found if level == 1]
+    if titles != [chapter.title]:
+        problems.append(f"its title is {titles}; chapter.toml says {chapter.title!r}.")
+    tasks = [title for level, title, _ in found if level == 3 and title.startswith("Task ")]
+    wanted = [f"Task {task.id}: {task.title}" for task in chapter.tasks]
+    if tasks != wanted:
+        problems.append(f"its tasks are {tasks}; chapter.toml has {wanted}.")
+    for marker in _wanted_markers(chapter):
+        if f"\n{marker}\n" not in markdown:
+            problems.append(f"it lacks {marker}.")
+    return problems
+
+
+def _wanted_markers(chapter: Any) -> list[str]:
+    wanted = ["{{ chapter_facts }}", "{{ you_are_here }}", "{{ checkpoint_counts }}"]
+    for task in chapter.tasks:
+        wanted += [f'{{{{ task("{task.id}") }}}}', f'{{{{ hints("{task.id}") }}}}']
+    return wanted
+
+
+def _check_sections(found: list[tuple[int, str, str]]) -> list[str]:
+    problems = []
+    ids = [_section_id(title, identifier) for _, title, identifier in found]
+    for key, title in SECTIONS.items():
+        if key not in ids:
+            heading = f"## {title}" if title else "## A title of yours { #background }"
+            problems.append(f"it lacks the section `{heading}` (#{key}).")
+    for (_, title, _), key in zip(found, ids, strict=True):
+        if key not in SECTIONS:
+            problems.append(f"`## {title}` is not a section of a chapter's page.")
+    known = [key for key in ids if key in SECTIONS]
+    if not problems and known != list(SECTIONS):
+        problems.append(f"its sections stand as {known}; the order is {list(SECTIONS)}.")
+    return problems
+
+
+def complete_headings(markdown: str, chapter: Any) -> str:
+    """Gives the title its number, and sections and tasks the ids that other pages link to."""
+    number = f'<span class="chapter-number">{chapter.number}</span>'
+    markdown = re.sub(
+        rf"^# +{re.escape(chapter.title)} *$",
+        f"# {number} {chapter.title}",
+        markdown,
+        count=1,
+        flags=re.MULTILINE,
+    )
+    for key, title in SECTIONS.items():
+        if title:
+            markdown = re.sub(
+                rf"^## +{title} *$",
+                f"## {title} {{ #{key} }}",
+                markdown,
+                count=1,
+                flags=re.MULTILINE,
+            )
+    for task in chapter.tasks:
+        heading = f"### Task {task.id}: {task.title}"
+        markdown = re.sub(
+            rf"^{re.escape(heading)} *$",
+            f"{heading} {{ #{_task_id(task)} }}",
+            markdown,
+            count=1,
+            flags=re.MULTILINE,
+        )
+    return markdown
+
+
+def facts(chapter: Any) -> str:
+    """{{ chapter_facts }}: time, kernel, what it builds on, what the student edits."""
+    minutes = chapter.minutes
+    features = ", ".join(f"`{feature}`" for feature in chapter.features)
+    files = ", ".join(f"`{name}`" for name in chapter.files)
+    rows = [
+        (
+            "Time",
+            f"**{minutes.total} minutes**: {minutes.reading} to read, {minutes.tasks} for the "
+            f"tasks, {minutes.checkpoint} for the checkpoint",
+        ),
+        ("Kernel", f"Linux {chapter.kernel} or newer" + (f", with {features}" if features else "")),
+        ("Builds on", _builds_on(chapter)),
+        ("You edit", f"{files} in `chapters/{chapter.folder}/`"),
+    ]
+    body = "\n".join(
+        f"<div markdown><dt>{name}</dt><dd markdown>{text}</dd></div>" for name, text in rows
+    )
+    return f'<dl class="facts" markdown>\n{body}\n</dl>'
+
+
+def _builds_on(chapter: Any) -> str:
+    pages = {each.number: each.folder for each in all_chapters(ROOT)}
+    links = [f"[chapter {number}]({pages[number]}.md)" for number in chapter.builds_on]
+    return ", ".join(links) or "nothing: it stands alone"
+
+
+def _find_task(chapter: Any, identifier: str) -> Any:
+    for each in chapter.tasks:
+        if each.id == identifier:
+            return each
+    have = ", ".join(each.id for each in chapter.tasks)
+    raise CourseError(f"this chapter has no task {identifier}. It has {have}.")
+
+
+def task(chapter: Any, identifier: str) -> str:
+    """{{ task("01.2") }}: the file, the stub, the command and the tests that turn green."""
+    found = _find_task(chapter, identifier)
+    path = f"chapters/{chapter.folder}/{found.file}"
+    stub = stubs.of_task(chapter.solution / found.file, found.id)
+    tests = "\n".join(f"- `{name}`" for name in stubs.test_names(chapter.tests, found.id))
+    if not tests:
+        raise CourseError(f"no test under tests/{chapter.folder}/ starts with {found.id}.")
+    return (
+        f'```cpp title="edit {path}"\n{stub}\n```\n\n'
+        f"```sh\n./course test {chapter.number} -t {found.id}\n```\n\n"
+        f'These tests turn green:\n\n<div class="tests" markdown>\n\n{tests}\n\n</div>\n'
+    )
+
+
+def hints(chapter: Any, identifier: str) -> str:
+    """{{ hints("01.2") }}: three folded boxes."""
+    found = _find_task(chapter, identifier)
+    boxes = (
+        f'??? hint "{title}"\n\n    {text}\n'
+        for title, text in zip(HINT_TITLES, found.hints, strict=True)
+    )
+    return "\n".join(boxes)
+
+
+def checkpoint_counts(chapter: Any) -> str:
+    """{{ checkpoint_counts }}: what the checkpoint asserts, as a table."""
+    rows = [
+        f"| {count.name} | {_range(count)} | {html.escape(count.why, quote=False)} |"
+        for count in chapter.checkpoint.counts
+    ]
+    return "\n".join(["| count | must come out as | because |", "|---|---|---|", *rows])
+
+
+def _range(count: Any) -> str:
+    low, high = f"{count.at_least:g}", f"{count.at_most:g}"
+    if count.at_least == 0:
+        return f"at most {high}"
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""{{ name }} and {{ name("argument") }}, alone on a line, become Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import chapter_page
+import class_plan
+import figures
+import ladder
+import messages
+import tool_pages
+from course_tool.errors import CourseError
+
+MARKER = re.compile(r"^\{\{ *(?P<name>\w+) *(?:\((?P<arguments>.*)\))? *\}\} *$")
+ARGUMENT = re.compile(r'"([^"]*)"')
+FENCE = re.compile(r"^ *(`{3,}|~{3,})")
+
+# Those of a chapter's page take that chapter first.
+CHAPTER_MARKERS: dict[str, Callable[..., str]] = {
+    "chapter_facts": chapter_page.facts,
+    "task": chapter_page.task,
+    "hints": chapter_page.hints,
+    "checkpoint_counts": chapter_page.checkpoint_counts,
+    "you_are_here": figures.you_are_here,
+}
+PAGE_MARKERS: dict[str, Callable[..., str]] = {
+    "figure": figures.figure,
+    "ladder": ladder.ladder,
+    "timetable": class_plan.timetable,
+    "course_minutes": class_plan.course_minutes,
+    "tool_commands": tool_pages.tool_commands,
+    "tool_messages": messages.tool_messages,
+}
+
+
+def expand(markdown: str, chapter: Any, problems: list[str]) -> str:
+    """Replaces every marker outside fences; appends a sentence a marker that cannot be replaced."""
+    lines = []
+    fence = ""
+    for number, line in enumerate(markdown.split("\n"), start=1):
+        opened = FENCE.match(line)
+        if opened and not fence:
+            fence = opened[1]
+        elif opened and line.strip() == fence:
+            fence = ""
+        marker = None if fence else MARKER.match(line)
+        if marker is None:
+            lines.append(line)
+            continue
+        try:
+            lines.append(_replacement(marker, chapter))
+        except CourseError as error:
+            problems.append(f"line {number}: {line.strip()}: {error}")
+    return "\n".join(lines)
+
+
+def _replacement(marker: re.Match[str], chapter: Any) -> str:
+    name = marker["name"]
+    arguments = ARGUMENT.findall(marker["arguments"] or "")
+    if name in CHAPTER_MARKERS:
+        if chapter is None:
+            raise CourseError("only a chapter's page, docs/chapters/NN-slug.md, may write this.")
+        arguments = [chapter, *arguments]
+    make = CHAPTER_MARKERS.get(name) or PAGE_MARKERS.get(name)
+    if make is None:
+        known = ", ".join(sorted(CHAPTER_MARKERS | PAGE_MARKERS))
+        raise CourseError(f"there is no such marker; docs/_hooks/README.md explains {known}.")
+    try:
+        return make(*arguments)
+    except TypeError as error:
+        raise CourseError(f"wrong arguments: {error}.") from error

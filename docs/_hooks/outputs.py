@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Writes docs/outputs/ anew: runs each command of outputs.toml in a copy of the clone.
+
+.venv/bin/python docs/_hooks/outputs.py [NAME…]      takes some minutes: the copy is built from scratch
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "common" / "tool"))
+
+from course_tool.chapters import all_chapters  # noqa: E402
+from course_tool.processes import run  # noqa: E402
+
+OUTPUTS = ROOT / "docs" / "outputs"
+COLUMNS = 84  # as wide as a block of code on a laptop
+TIMEOUT_S = 1800
+
+
+def copy_clone(target: Path) -> None:
+    """All that git knows or would add, as one commit; .venv and .deps are shared."""
+    listed = run(["git", "ls-files", "-co", "--exclude-standard", "-z"], timeout_s=60, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target / name)
+    for shared in (".venv", ".deps"):
+        (target / shared).symlink_to(ROOT / shared)
+    author = ["-c", "user.name=outputs", "-c", "user.email=outputs@localhost"]
+    for args in (["init", "-q"], ["add", "-A"], [*author, "commit", "-q", "-m", "copy"]):
+        run(["git", *args], timeout_s=60, cwd=target, check=True)
+
+
+def fill_chapters(copy: Path, state: str) -> None:
+    """Puts starters, solutions, or solutions with one mistake into the copy's chapters/."""
+    run(["git", "checkout", "-q", "--", "chapters"], timeout_s=60, cwd=copy, check=True)
+    for chapter in all_chapters(copy):
+        if state != "starters":
+            for file in chapter.solution.glob("*.[ch]pp"):
+                shutil.copyfile(file, chapter.starter / file.name)
+    if state not in {"starters", "solutions"}:
+        patch = (copy / "tests" / "mistakes" / f"{state}.patch").read_text(encoding="utf-8")
+        patch = re.sub(r"(?<=[ab]/)solutions/", "chapters/", patch)
+        run(["patch", "-p1"], timeout_s=60, cwd=copy, input_text=patch, check=True)
+
+
+def printed(copy: Path, entry: dict[str, Any]) -> str:
+    """What the command says on standard output, cut as the entry asks."""
+    environment = {"COLUMNS": str(COLUMNS), "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+    finished = run(entry["command"], timeout_s=TIMEOUT_S, cwd=copy, env=environment)
+    if finished.returncode != entry["exit"]:
+        sys.exit(
+            f"{' '.join(entry['command'])} ended with {finished.returncode}, not {entry['exit']}:\n"
+            f"{finished.stdout}{finished.stderr}"
+        )
+    text = Path(copy / entry["reads"]).read_text("utf-8") if "reads" in entry else finished.stdout
+    return cut(text.replace(str(copy), "~/ring-by-ring"), entry.get("first"), entry.get("last"))
+
+
+def cut(text: str, first: str | None, last: str | None) -> str:
+    """From the first line that matches `first` through the next that matches `last`."""
+    lines = [line.rstrip() for line in text.rstrip().split("\n")]
+    start = next(i for i, line in enumerate(lines) if re.search(first, line)) if first else 0
+    end = len(lines) - 1
+    if last:
+        end = next(i for i in range(start, len(lines)) if re.search(last, lines[i]))
+    return "\n".join(lines[start : end + 1]).strip("\n") + "\n"
+
+
+def main(wanted: list[str]) -> None:
+    entries = tomllib.loads((OUTPUTS / "outputs.toml").read_text(encoding="utf-8"))["outputs"]
+    with tempfile.TemporaryDirectory(prefix="rbr-") as folder:
+        copy = Path(folder)
+        copy_clone(copy)
+        for entry in entries:
+            if wanted and Path(entry["file"]).stem not in wanted:
+                continue
+            fill_chapters(copy, entry["chapters"])
+            (OUTPUTS / entry["file"]).write_text(printed(copy, entry), encoding="utf-8")
+            print(f"docs/outputs/{entry['file']}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""What a student finds in the starter for one task, and the tests that wait for it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from course_tool import marks
+from course_tool.errors import CourseError
+
+TEST_CASE = re.compile(r'\bTEST_CASE\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
+ACCESS = re.compile(r"^ *(public|protected|private):$")
+STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+
+def of_task(source: Path, task_id: str) -> str:
+    """Each place of the task as the starter shows it: comment, signature, COURSE_TODO, brace."""
+    lines = marks.starter_text(source.read_text(encoding="utf-8")).split("\n")
+    places = [index for index, line in enumerate(lines) if f'COURSE_TODO("{task_id}")' in line]
+    if not places:
+        raise CourseError(f"{source.name} has no section of task {task_id}.")
+    parts = []
+    for index in places:
+        first, last = _extent(lines, index)
+        part = _dedented(lines[first : last + 1])
+        if part not in parts:
+            parts.append(part)
+    return "\n\n".join(parts)
+
+
+def _extent(lines: list[str], todo: int) -> tuple[int, int]:
+    """The function around a TODO, with the comment above it. Blank lines separate functions."""
+    first = todo
+    while first > 0 and lines[first - 1].strip() and not ACCESS.match(lines[first - 1]):
+        first -= 1
+    indent = min(_indent(line) for line in lines[first : todo + 1])
+    last = todo
+    while last + 1 < len(lines) and _indent(lines[last]) > indent:
+        last += 1
+    return first, last
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip()) if line.strip() else len(line) + 999
+
+
+def _dedented(lines: list[str]) -> str:
+    indent = min(_indent(line) for line in lines)
+    return "\n".join(line[indent:] for line in lines)
+
+
+def test_names(folder: Path, task_id: str) -> list[str]:
+    """The Catch2 cases whose name starts with the task, in the order of files and lines."""
+    names = []
+    for file in sorted(folder.glob("*.cpp")):
+        for case in TEST_CASE.finditer(file.read_text(encoding="utf-8")):
+            name = "".join(STRING.findall(case[1])).replace('\\"', '"')
+            if name.startswith(f"{task_id} "):
+                names.append(name)
+    return names

@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: MIT
+"""How `./course verify` judges starters, tasks, mistakes, suites and the site, without a build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from conftest import body, edit
+from course_tool import marks
+from course_tool.chapters import Chapter, all_chapters
+from course_tool.ctests import Status, TestResult
+from course_tool.errors import CourseError
+from course_tool.verify import mistakes, starters, suites, sync, trees
+from course_tool.verify.outcome import Context, Outcome, VerifyOptions
+
+
+def result(name: str, status: Status, output: str = "", seconds: float = 0.1) -> TestResult:
+    return TestResult(name, status, seconds, output, ())
+
+
+@pytest.fixture
+def chapter(course: Path) -> Chapter:
+    return all_chapters(course)[0]
+
+
+# Starters and tasks
+
+
+def test_a_test_that_is_red_by_its_todo_is_what_we_want() -> None:
+    red = result("01.1 a", "failed", "TODO 01.1: Add\n  write it at …")
+    assert starters.red_problem(red, "01.1") is None
+    assert starters.red_problem(red, None) is None
+    crashed = result("01.1 a", "crashed", "TODO 01.1: Add\nterminate called")
+    assert starters.red_problem(crashed, "01.1") is None
+
+
+@pytest.mark.parametrize(
+    ("bad", "todo", "sentence"),
+    [
+        (result("01.1 a", "passed"), None, "“01.1 a” passes on the starter, so it proves nothing"),
+        (result("01.1 a", "passed"), "01.1", "“01.1 a” passes with task 01.1 open"),
+        (result("01.1 a", "skipped", "no ring"), None, "was skipped on the starter, so nothing"),
+        (result("01.1 a", "timeout", "TODO 01.1: "), "01.1", "“01.1 a” hangs with task 01.1 open"),
+        (result("01.1 a", "failed", "TODO 01.1: ", 11), "01.1", "takes 11 s to be red"),
+        (result("01.1 a", "failed", "CHECK(false)"), None, "not by its TODO: it names no task"),
+        (result("01.1 a", "failed", "TODO 01.2: "), "01.1", "it names task 01.2 instead"),
+    ],
+)
+def test_a_test_that_is_not_red_by_its_todo_is_named(
+    bad: TestResult, todo: str | None, sentence: str
+) -> None:
+    assert sentence in (starters.red_problem(bad, todo) or "")
+
+
+def test_a_test_that_needs_a_later_task_is_named() -> None:
+    assert starters.order_problem(result("01.1 a", "passed"), "01.2") is None
+    problem = starters.order_problem(result("01.1 a", "failed"), "01.2")
+    assert problem is not None
+    assert problem.startswith("“01.1 a” is red while task 01.2 is open, which comes later")
+
+
+def test_a_task_without_a_test_is_named(chapter: Chapter) -> None:
+    results = [result("01.1 a", "failed"), result("01.3 b", "failed"), result("01 c", "passed")]
+    assert starters.tasks_without_test([chapter], results) == [
+        "task 01.2 has no test: no case in tests/01-first/ starts with “01.2 ”."
+    ]
+
+
+def test_one_task_is_open_and_the_others_are_solved(chapter: Chapter) -> None:
+    texts = starters.with_one_task_open(chapter, chapter.tasks[1])
+    assert texts["more.hpp"].count('COURSE_TODO("01.2");') == 2
+    assert "COURSE_TODO" not in texts["work.hpp"]
+    assert "step(7);" in texts["work.hpp"]
+    assert texts["CMakeLists.txt"] == "course_chapter(01 first)\n"
+    assert "chapter.toml" not in texts
+    with_first_open = starters.with_one_task_open(chapter, chapter.tasks[0])
+    assert with_first_open["work.hpp"].count("COURSE_TODO") == 1
+
+
+def test_a_chapter_must_not_see_the_starter_of_another(tmp_path: Path) -> None:
+    folder = tmp_path / "chapters"
+    good = {
+        "file": "loop_test.cpp",
+        "output": "tests/02-b/CMakeFiles/02-tests.dir/loop_test.cpp.o",
+        "command": f"g++ -I{folder}/02-b -I{tmp_path}/solutions/01-a -c loop_test.cpp",
+    }
+    bad = good | {"command": f"g++ -I{folder}/02-b -I{folder}/01-a -c loop_test.cpp"}
+    foreign = {"file": "log.cpp", "output": "common/log.cpp.o", "command": "g++ -c log.cpp"}
+    assert list(starters.foreign_chapters([good, foreign], folder)) == []
+    assert list(starters.foreign_chapters([bad], folder)) == [
+        "loop_test.cpp of chapter 02 is compiled with the starter chapters/01-a: "
+        "link chapter-01-base instead."
+    ]
+
+
+def test_a_tree_holds_what_it_is_given_and_leaves_the_rest_untouched(
+    chapter: Chapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trees, "WORK", tmp_path / "work")
+    tree = trees.Tree("mine")
+    tree.make()
+    tree.make()
+    tree.write_chapter(chapter, {"a.hpp": "one\n", "b.hpp": "two\n"})
+    folder = tree.chapters / "01-first"
+    before = (folder / "a.hpp").stat().st_mtime_ns
+    tree.write_chapter(chapter, {"a.hpp": "one\n", "c.hpp": "three\n"})
+    assert sorted(file.name for file in folder.iterdir()) == ["a.hpp", "c.hpp"]
+    assert (folder / "a.hpp").stat().st_mtime_ns == before
+    assert (tree.root / "solutions").is_symlink()
+    assert not tree.chapters.is_symlink()
+
+
+# Mistakes
+
+
+HEAD = """\
+# task: 01.1
+# mistake: adds one less
+# caught-by: 01.1 a sum is the sum of its parts
+# says: the sum is too small
+"""
+DIFF = """\
+--- a/solutions/01-first/work.hpp
++++ b/solutions/01-first/work.hpp
+@@ -5,5 +5,5 @@
+ inline int add(int a, int b) {
+   // --8<-- [start:task-01-1]
+-  step(0);
++  step(9);
+   step(1);
+   step(2);
+"""
+
+
+def patch(folder: Path, text: str, name: str = "01.1-adds-one-less.patch") -> Path:
+    folder.mkdir(exist_ok=True)
+    file = folder / name
+    file.write_text(text)
+    return file
+
+
+def test_an_entry_is_read(tmp_path: Path) -> None:
+    mistake = mistakes.read_mistake(patch(tmp_path / "m", HEAD + "# under: asan\n" + DIFF))
+    assert mistake.task == "01.1"
+    assert mistake.sentence == "adds one less"
+    assert mistake.caught_by == "01.1 a sum is the sum of its parts"
+    assert mistake.says == "the sum is too small"
+    assert mistake.under == "asan"
+
+
+@pytest.mark.parametrize(
+    ("head", "sentence"),
+    [
+        (HEAD.replace("# says: the sum is too small\n", ""), "no line `# says: …`"),
+        (HEAD.replace("mistake:", "error:"), "'# error: adds one less' is no entry"),
+        (HEAD + "# a remark\n", "'# a remark' is no entry"),
+    ],
+)
+def test_an_entry_that_is_not_whole_is_refused(tmp_path: Path, head: str, sentence: str) -> None:
+    with pytest.raises(CourseError, match="01.1-adds-one-less.patch") as caught:
+        mistakes.read_mistake(patch(tmp_path / "m", head + DIFF))
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "sentence"),
+    [
+        (HEAD.replace("01.1\n", "01.9\n", 1) + DIFF, "01.9-x.patch", "is no task of any"),
+        (HEAD + DIFF, "01.2-x.patch", "has to begin with its task, 01.1-"),
+        (HEAD.replace("the sum is too small", "sum") + DIFF, "01.1-x.patch", "in any output"),
+        (HEAD + "# under: valgrind\n" + DIFF, "01.1-x.patch", "it takes asan"),
+        (HEAD + DIFF.replace("solutions/01-first", "tests/01-first"), "01.1-x.patch", "it changes"),
+    ],
+)
+def test_an_entry_that_cannot_hold_is_named(
+    chapter: Chapter, tmp_path: Path, text: str, name: str, sentence: str
+) -> None:
+    mistake = mistakes.read_mistake(patch(tmp_path / "m", text, name))
+    problems = mistakes.mistake_problems(mistake, [chapter])
+    assert len(problems) == 1
+    assert sentence in problems[0]
+    assert name in problems[0]
+
+
+def test_a_mistake_is_made_in_a_copy(chapter: Chapter, tmp_path: Path) -> None:
+    mistake = mistakes.read_mistake(patch(tmp_path / "m", HEAD + DIFF))
+    assert mistakes.mistake_problems(mistake, [chapter]) == []
+    before = (chapter.solution / "work.hpp").read_text()
+    texts = mistakes.patched_texts(mistake, chapter, tmp_path / "scratch" / "one")
+    assert "step(9);" in texts["work.hpp"]
+    assert texts["more.hpp"] == (chapter.solution / "more.hpp").read_text()
+    assert (chapter.solution / "work.hpp").read_text() == before
+    assert not (tmp_path / "scratch" / "one").exists()
+
+
+def test_a_mistake_is_made_inside_a_git_clone_too(committed: Path) -> None:
+    chapter = all_chapters(committed)[0]
+    mistake = mistakes.read_mistake(patch(committed / "m", HEAD + DIFF))
+    texts = mistakes.patched_texts(mistake, chapter, committed / "build" / "scratch" / "one")
+    assert "step(9);" in texts["work.hpp"]
+
+
+@pytest.mark.parametrize("diff", ["", DIFF.replace("step(0)", "steps(0)")])
+def test_a_patch_that_does_not_fit_is_refused(chapter: Chapter, tmp_path: Path, diff: str) -> None:
+    mistake = mistakes.read_mistake(patch(tmp_path / "m", HEAD + diff))
+    with pytest.raises(CourseError, match="the patch does not fit the solution"):
+        mistakes.patched_texts(mistake, chapter, tmp_path / "scratch" / "one")
+
+
+def test_a_task_without_a_mistake_is_named(chapter: Chapter, tmp_path: Path) -> None:
+    made = [mistakes.read_mistake(patch(tmp_path / "m", HEAD + DIFF))]
+    problems = mistakes.tasks_without_mistake([chapter], made)
+    assert [problem.split(" in ")[0] for problem in problems] == [
+        "task 01.2 has no mistake",
+        "task 01.3 has no mistake",
+    ]
+
+
+def test_the_catalogue_tells_what_it_cannot_read(tmp_path: Path) -> None:
+    patch(tmp_path / "m", HEAD + DIFF)
+    patch(tmp_path / "m", DIFF, "01.2-no-head.patch")
+    outcome = Outcome("mistakes")
+    assert [each.name for each in mistakes.read_catalogue(outcome, tmp_path / "m")] == [
+        "01.1-adds-one-less"
+    ]
+    assert len(outcome.failures) == 1
+    assert "01.2-no-head.patch: its head has no line `# task: …`" in outcome.failures[0]
+
+
+def test_mistakes_of_different_chapters_are_tried_together(tmp_path: Path) -> None:
+    made = [
+        mistakes.Mistake(tmp_path / f"{task}-{name}.patch", task, "", "", "", under)
+        for task, name, under in (
+            ("01.1", "a", ""), ("01.2", "b", ""), ("02.1", "c", ""), ("02.2", "d", "asan"),
+        )
+    ]  # fmt: skip
+    rounds = [[each.name for each in group] for group in mistakes.rounds_of(made)]
+    assert rounds == [["01.1-a", "02.1-c"], ["01.2-b"], ["02.2-d"]]
+
+
+# The generator's part
+
+
+def context(student: bool, work: Path) -> Context:
+    return Context(VerifyOptions(student=student), work, lambda text: None)
+
+
+@pytest.fixture
+def one_course(committed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """All of verify.sync looks at this clone."""
+    chapters = all_chapters(committed)
+    drift = marks.sync_all
+    monkeypatch.setattr(sync, "all_chapters", lambda: chapters)
+    monkeypatch.setattr(sync.marks, "sync_all", lambda check: drift(check, committed))
+    monkeypatch.setattr(sync.marks, "lint", list)
+    return committed
+
+
+def test_starters_as_they_are_made_hold(one_course: Path, tmp_path: Path) -> None:
+    outcome = sync.prove_sync(context(False, tmp_path))
+    assert outcome.holds
+    assert outcome.proved == 4  # two headers, CMakeLists.txt, the table of tasks
+
+
+def test_an_edited_starter_fails_with_what_to_do(one_course: Path, tmp_path: Path) -> None:
+    edit(one_course / "chapters" / "01-first" / "work.hpp", "// Add.", "// Add up.")
+    outcome = sync.prove_sync(context(False, tmp_path))
+    assert len(outcome.failures) == 1
+    assert "chapters/01-first/work.hpp:4: is `// Add up.`" in outcome.failures[0]
+    assert "`./course verify --student`" in outcome.failures[0]
+    assert "`./course sync`" in outcome.failures[0]
+    assert (one_course / "chapters" / "01-first" / "work.hpp").read_text().count("// Add up.") == 1
+
+
+def test_a_students_work_is_said_and_not_counted(one_course: Path, tmp_path: Path) -> None:
+    edit(one_course / "chapters" / "01-first" / "work.hpp", 'COURSE_TODO("01.1");', "return a + b;")
+    outcome = sync.prove_sync(context(True, tmp_path))
+    assert outcome.holds
+    assert outcome.notes == ["left out, as your work: chapters/01-first/work.hpp"]
+
+
+def test_a_stale_table_fails_even_for_a_student(one_course: Path, tmp_path: Path) -> None:
+    edit(one_course / marks.TASK_ENTRIES, "Subtract", "Take away")
+    outcome = sync.prove_sync(context(True, tmp_path))
+    assert len(outcome.failures) == 1
+    assert "Run `./course sync`." in outcome.failures[0]
+
+
+def test_sections_are_counted(one_course: Path, tmp_path: Path) -> None:
+    assert sync.prove_marks(context(False, tmp_path)).proved == 5
+    extra = body("task-01-3", 2)
+    (one_course / "solutions" / "01-first" / "bad.hpp").write_text(extra.rsplit("//", 1)[0])
+    with pytest.raises(CourseError, match="section task-01-3 is started and never ended"):
+        sync.prove_marks(context(False, tmp_path))
+
+
+# The suites
+
+
+def test_a_junit_report_is_read(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(
+        dedent("""\
+        <testsuites><testsuite>
+          <testcase classname="tests.cli.test_a" name="test_good"/>
+          <testcase classname="tests.cli.test_a" name="test_bad">
+            <failure message="assert 1 == 2&#10;more">trace</failure></testcase>
+          <testcase classname="test_b" name="test_broken"><error message="no fixture"/></testcase>
+          <testcase classname="test_b" name="test_left"><skipped message="no browser"/></testcase>
+        </testsuite></testsuites>
+        """)
+    )
+    assert list(suites.read_junit(report)) == [
+        None,
+        "test_a::test_bad is red: assert 1 == 2",
+        "test_b::test_broken is red: no fixture",
+        "test_b::test_left was skipped, so nothing is proved: no browser",
+    ]
+
+
+def test_the_warnings_of_mkdocs_are_the_failures() -> None:
+    said = dedent("""\
+        INFO    -  Building documentation to directory: /somewhere/site
+        WARNING -  Doc file 'index.md' contains a link 'gone.md', but the target is not found.
+        WARNING -  docs/chapters/01-a.md: it lacks the section `## Questions` (#questions).
+        WARNING -  docs/chapters/01-a.md: it lacks the section `## Questions` (#questions).
+        ERROR   -  A plugin failed.
+
+        Aborted with 3 warnings in strict mode!
+        """)
+    assert suites.site_problems(said) == [
+        "Doc file 'index.md' contains a link 'gone.md', but the target is not found.",
+        "docs/chapters/01-a.md: it lacks the section `## Questions` (#questions).",
+        "A plugin failed.",
+    ]

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""The frame of `./course verify`: what is run, what is said, and what it exits with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from course_tool.errors import CourseError
+from course_tool.verify import list_items
+from course_tool.verify.outcome import Context, Item, Outcome, VerifyOptions
+from course_tool.verify.run import ITEMS, run_verify, select_items
+
+
+def holding(name: str, proved: int = 3) -> Item:
+    return Item(name, f"{name} holds", lambda context: Outcome("tests", proved=proved))
+
+
+def failing(name: str, count: int = 1) -> Item:
+    sentences = [f"{name}.cpp:{number}: wrong." for number in range(1, count + 1)]
+    return Item(name, f"{name} holds", lambda context: Outcome("tests", 2, list(sentences)))
+
+
+def raising(name: str, error: Exception) -> Item:
+    def prove(context: Context) -> Outcome:
+        raise error
+
+    return Item(name, f"{name} holds", prove)
+
+
+@pytest.fixture
+def verify(tmp_path: Path) -> Callable[..., int]:
+    def run(*items: Item, **options: object) -> int:
+        return run_verify(VerifyOptions(**options), items, tmp_path)  # type: ignore[arg-type]
+
+    return run
+
+
+def read_result(tmp_path: Path) -> dict:
+    return json.loads((tmp_path / "result.json").read_text())
+
+
+def test_all_items_hold(verify: Callable[..., int], tmp_path: Path, capsys) -> None:
+    assert verify(holding("one"), holding("two", 4)) == 0
+    shown = capsys.readouterr().out
+    assert "[1/2] one: one holds" in shown
+    assert "All 2 items hold." in shown
+    assert (read_result(tmp_path)["passed"], read_result(tmp_path)["failed"]) == (7, 0)
+
+
+def test_a_failed_item_does_not_hide_the_next(
+    verify: Callable[..., int], tmp_path: Path, capsys
+) -> None:
+    assert verify(failing("one"), holding("two")) == 1
+    shown = capsys.readouterr().out
+    assert "one.cpp:1: wrong." in shown
+    assert "✓ 3 tests" in shown
+    assert "one: failed. The other 1 items hold." in shown
+    assert "./course verify --only one" in shown
+    result = read_result(tmp_path)
+    assert (result["passed"], result["failed"]) == (5, 1)
+    assert [item["holds"] for item in result["items"]] == [False, True]
+
+
+def test_fail_fast_stops_and_says_so(verify: Callable[..., int], tmp_path: Path, capsys) -> None:
+    assert verify(failing("one"), holding("two"), fail_fast=True) == 1
+    assert "Stopped at the first failure; 1 items were not looked at." in capsys.readouterr().out
+    assert len(read_result(tmp_path)["items"]) == 1
+
+
+def test_many_failures_are_counted_and_kept(
+    verify: Callable[..., int], tmp_path: Path, capsys
+) -> None:
+    assert verify(failing("one", count=20)) == 1
+    shown = capsys.readouterr().out
+    assert "one.cpp:12: wrong." in shown
+    assert "one.cpp:13: wrong." not in shown
+    assert "… and 8 more" in shown
+    assert len(read_result(tmp_path)["items"][0]["failures"]) == 20
+
+
+def test_an_error_of_the_course_is_the_items_failure(verify: Callable[..., int], capsys) -> None:
+    assert verify(raising("one", CourseError("There is no ninja here.")), holding("two")) == 1
+    shown = capsys.readouterr().out
+    assert "✗ There is no ninja here." in shown
+    assert "✓ 3 tests" in shown
+
+
+def test_a_fault_of_verify_itself_is_said_and_logged(
+    verify: Callable[..., int], tmp_path: Path, capsys
+) -> None:
+    assert verify(raising("one", ValueError("oh"))) == 1
+    assert "verify itself failed here: ValueError: oh" in capsys.readouterr().out
+    assert "Traceback" in (tmp_path / "logs" / "one-traceback.log").read_text()
+
+
+def test_an_item_that_proves_nothing_does_not_hold(verify: Callable[..., int], capsys) -> None:
+    assert verify(holding("one", proved=0)) == 1
+    assert "one found nothing to prove" in capsys.readouterr().out
+
+
+def test_an_old_result_does_not_outlive_a_new_run(
+    verify: Callable[..., int], tmp_path: Path
+) -> None:
+    (tmp_path / "result.json").write_text("{}")
+    with pytest.raises(KeyboardInterrupt):
+        verify(raising("one", KeyboardInterrupt()))  # type: ignore[arg-type]
+    assert not (tmp_path / "result.json").exists()
+
+
+def test_items_are_chosen_by_name_in_the_course_order() -> None:
+    items = [holding("one"), holding("two"), holding("three")]
+    assert [item.name for item in select_items(["three,one"], items)] == ["one", "three"]
+    assert [item.name for item in select_items(["three", "one"], items)] == ["one", "three"]
+    assert select_items([], items) == items
+    with pytest.raises(CourseError, match="has no item 'four'. It has: one, two, three."):
+        select_items(["one", "four"], items)
+
+
+def test_the_list_names_every_item(capsys) -> None:
+    assert list_items() == 0
+    shown = capsys.readouterr().out
+    assert [line.split()[0] for line in shown.splitlines()] == [item.name for item in ITEMS]
+    assert len({item.name for item in ITEMS}) == len(ITEMS)

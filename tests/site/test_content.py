@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""The pages say what there is: chapters, commands, flags, messages, drawings, outputs."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from html import unescape
+from pathlib import Path
+
+import pytest
+from building import Site
+
+from course_tool.chapters import Chapter, all_chapters
+from course_tool.paths import DOCS, ROOT
+
+SECTIONS = [
+    "outcomes",
+    "start",
+    "where",
+    "predict",
+    "background",
+    "tasks",
+    "checkpoint",
+    "wrong",
+    "questions",
+    "further",
+    "changed",
+    "teaching",
+]
+FLAG = re.compile(r'\.add\("(--[a-z-]+)"')
+
+
+def html_of(site: Site, page: str) -> str:
+    return (site.folder / page / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("chapter", all_chapters(ROOT), ids=lambda chapter: chapter.folder)
+def test_a_chapter_page_has_all_its_parts(site: Site, chapter: Chapter) -> None:
+    html = html_of(site, f"chapters/{chapter.folder}")
+    places = [html.find(f'<h2 id="{section}"') for section in SECTIONS]
+    missing = [name for name, place in zip(SECTIONS, places, strict=True) if place < 0]
+    assert not missing, f"{chapter.page_name} lacks the sections {missing}"
+    assert places == sorted(places), f"{chapter.page_name} has its sections in another order"
+    text = unescape(re.sub(r"<[^>]+>", "", html))
+    for task in chapter.tasks:
+        assert f'id="task-{task.id.replace(".", "-")}"' in html, f"no heading for {task.id}"
+        assert f'COURSE_TODO("{task.id}")' in text, f"the stub of {task.id} is not shown"
+    assert html.count('<details class="hint">') == 3 * len(chapter.tasks), "three hints a task"
+    assert "is-lit" in html, "the map has no lit part"
+
+
+def test_the_home_page_names_every_chapter(site: Site) -> None:
+    html = (site.folder / "index.html").read_text(encoding="utf-8")
+    planned = tomllib.loads((DOCS / "plan.toml").read_text(encoding="utf-8"))["chapters"]
+    assert [each["number"] for each in planned] == [f"{n:02}" for n in range(1, 15)]
+    for chapter in all_chapters(ROOT):
+        assert f'href="chapters/{chapter.folder}/"' in html, f"no link to {chapter.folder}"
+    assert html.count('class="rung coming"') == len(planned) - len(all_chapters(ROOT))
+
+
+def test_the_servers_page_names_every_flag_and_no_other(site: Site) -> None:
+    sources = [*(ROOT / "solutions").rglob("*.cpp"), *(ROOT / "common" / "runtime").glob("*.cpp")]
+    sources += (ROOT / "common" / "loadgen").glob("*.cpp")
+    flags = {flag for source in sources for flag in FLAG.findall(source.read_text("utf-8"))}
+    assert flags, "no flag was found in the sources: does FLAG still match how they are added?"
+    text = (DOCS / "reference" / "servers.md").read_text(encoding="utf-8")
+    described = set(re.findall(r"^\| `(--[a-z-]+)`", text, re.MULTILINE)) - {"--help"}
+    assert flags - described == set(), "servers.md does not describe these flags"
+    assert described - flags == set(), "servers.md describes flags that no program has"
+
+
+def test_the_tool_page_has_every_command(site: Site) -> None:
+    from course_tool.cli import app
+
+    ids = {page.name: page.ids for page in site.pages()}["reference/tool/index.html"]
+    for command in app.registered_commands:
+        name = command.name or command.callback.__name__
+        assert command.hidden or name in ids, f"reference/tool.md has no heading for {name}"
+
+
+def test_every_output_says_how_it_was_made() -> None:
+    folder = DOCS / "outputs"
+    entries = tomllib.loads((folder / "outputs.toml").read_text(encoding="utf-8"))["outputs"]
+    listed = {entry["file"] for entry in entries}
+    there = {file.name for file in folder.iterdir()} - {"outputs.toml"}
+    assert listed == there, "docs/outputs/ and its outputs.toml differ"
+
+
+def test_every_drawing_keeps_the_style() -> None:
+    wrong = []
+    for file in sorted((DOCS / "figures").glob("*.svg")):
+        wrong += [f"docs/figures/{file.name} {each}" for each in _wrong_in_drawing(file)]
+    assert not wrong, "\n".join(wrong)
+
+
+def _wrong_in_drawing(file: Path) -> list[str]:
+    svg = file.read_text(encoding="utf-8")
+    wrong = []
+    if not re.search(r'<svg [^>]*viewBox="0 0 720 \d+"', svg):
+        wrong.append("is not 720 units wide")
+    for forbidden in ("style=", "<style", 'fill="#', 'stroke="#', "font-family", "<image", "http"):
+        if forbidden in svg.replace("http://www.w3.org/2000/svg", ""):
+            wrong.append(f"holds {forbidden}; colors and fonts come from figures.css")
+    for element in ("title", "desc"):
+        if not re.search(rf'<{element} id="{element}">\s*\S', svg):
+            wrong.append(f"has no <{element}> with words")
+    steps = [int(number) for number in re.findall(r'id="step-(\d+)"', svg)]
+    if steps != list(range(1, len(steps) + 1)):
+        wrong.append(f"numbers its steps {steps}")
+    return wrong
+
+
+def test_ids_are_unique_on_every_page(site: Site) -> None:
+    for page in site.pages():
+        html = (site.folder / page.name).read_text(encoding="utf-8")
+        ids = re.findall(r'\sid="([^"]+)"', html)
+        twice = sorted({each for each in ids if ids.count(each) > 1})
+        assert not twice, f"{page.name} has these ids twice: {twice}"
