@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Running an io_context on N threads, and ending it cleanly.
+// Owns     the threads, the signal_set and the grace timer.
+// Lifetime run_on_threads() returns when there is nothing left to do, or was stopped.
+// Threads  graceful_stop's handlers run in `control`, a strand shared with the acceptor.
+// Errors   what escapes from a handler is logged; the other sessions go on.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "accepting.hpp"
+#include "log.hpp"
+#include "open_sockets.hpp"
+#include "todo.hpp"
+
+namespace completion {
+
+// Runs handlers until no work is left. One that throws ends itself, not the loop: run() may be
+// called again after an exception, and goes on where it was.
+inline void run_to_the_end(asio::io_context& io) {
+  COURSE_TODO("03.3");
+}
+
+// Runs `io` on this thread and threads - 1 others; returns when all of them are done.
+inline void run_on_threads(asio::io_context& io, std::int64_t threads) {
+  COURSE_TODO("03.3");
+}
+
+class graceful_stop {
+ public:
+  static constexpr std::chrono::milliseconds grace_ms{1000};
+
+  graceful_stop(const strand& control, acceptor_loop& acceptor, open_sockets& sockets)
+      : control_{control}, acceptor_{acceptor}, sockets_{sockets} {
+    signals_.async_wait([this](const std::error_code& canceled, int) {
+      if (!canceled) begin();
+    });
+  }
+
+ private:
+  // Restores the signals' default action (signal_set::clear), so that a second one ends the
+  // process. Accepts nobody new. Lets sessions echo what has arrived; who is not done after
+  // grace_ms is cut.
+  void begin() {
+    COURSE_TODO("03.3");
+    sockets_.when_empty([this] { asio::post(control_, [this] { grace_.cancel(); }); });
+  }
+
+  strand control_;
+  acceptor_loop& acceptor_;
+  open_sockets& sockets_;
+  asio::signal_set signals_{control_, SIGINT, SIGTERM};
+  asio::steady_timer grace_{control_};
+};
+
+}  // namespace completion
