@@ -28,29 +28,39 @@ endfunction()
 function(course_program number name)
   add_executable(${number}-${name} ${ARGN})
   target_link_libraries(${number}-${name} PRIVATE chapter-${number})
+  set_property(GLOBAL APPEND PROPERTY COURSE_PROGRAMS_${number} ${number}-${name})
 endfunction()
 
 # course_tests(02 loop_test.cpp server_test.cpp) makes 02-tests; every case is a CTest test of its
-# own, labeled with the chapter and with its Catch2 tags (the task it belongs to).
+# own, labeled with the chapter; its name starts with its task. Building NN-tests builds the
+# chapter's programs too, which the tests run.
 function(course_tests number)
   add_executable(${number}-tests ${ARGN})
   target_link_libraries(${number}-tests PRIVATE chapter-${number} test-support)
-  catch_discover_tests(${number}-tests DISCOVERY_MODE PRE_TEST ADD_TAGS_AS_LABELS
+  get_property(programs GLOBAL PROPERTY COURSE_PROGRAMS_${number})
+  if(programs)
+    add_dependencies(${number}-tests ${programs})
+  endif()
+  catch_discover_tests(${number}-tests DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT 20 LABELS ${number})
 endfunction()
 
 # course_echo_contract(02)                                 "02 contract: one byte comes back", ...
 # course_echo_contract(05 NAME "coop" ARGS --ring-flags coop)    "05 contract (coop): one byte ..."
-# course_echo_contract(03 NAME "callbacks" PROGRAM callback-server EXCEPT "idle clients cost no CPU")
+# course_echo_contract(03 PROGRAM callbacks EXCEPT "idle clients cost no CPU")
+#                                                    "03 contract (callbacks): one byte comes back"
 #
 # Runs the echo contract (tests/support/contract_*.cpp) against a chapter's server: a CTest test for
 # each case, labeled with the chapter and "contract". EXCEPT names cases, whole and exactly, that
-# this server cannot keep. Call it after course_tests(): building NN-tests builds what it needs.
+# this server cannot keep. Call it after course_tests(): building NN-tests builds this as well.
 function(course_echo_contract number)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;PROGRAM" "ARGS;EXCEPT")
   set(program ${number}-server)
   if(arg_PROGRAM)
     set(program ${number}-${arg_PROGRAM})
+    if(NOT arg_NAME)
+      set(arg_NAME ${arg_PROGRAM})
+    endif()
   endif()
   set(prefix "${number} contract: ")
   if(arg_NAME)
@@ -72,6 +82,6 @@ include([=[@CMAKE_SOURCE_DIR@/cmake/contract_tests.cmake]=])
 ]==])
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
   if(TARGET ${number}-tests)
-    add_dependencies(${number}-tests echo-contract ${program})
+    add_dependencies(${number}-tests echo-contract)
   endif()
 endfunction()

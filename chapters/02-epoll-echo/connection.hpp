@@ -38,7 +38,7 @@ class connection {
     COURSE_TODO("02.2");
   }
 
-  // The socket has room again: go on sending what was kept.
+  // The socket has room again: go on sending what was kept, and keep what still does not fit.
   [[nodiscard]] state on_writable() {
     COURSE_TODO("02.3");
   }
@@ -57,7 +57,7 @@ class connection {
   // Sends as much of `data` as the socket takes now, and keeps the rest in unsent_. Never wait,
   // never raise SIGPIPE, lose no byte: a short send goes on, EAGAIN ends the attempt.
   state send_or_keep(std::span<const std::byte> data) {
-    COURSE_TODO("02.3");
+    COURSE_TODO("02.2");
   }
 
   common::unique_fd socket_;

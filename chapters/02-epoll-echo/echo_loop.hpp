@@ -4,8 +4,8 @@
 // Lifetime run() returns when a stop was asked for and every connection is closed.
 // Threads  the thread that calls run(), and no other.
 // Errors   std::system_error if epoll or the listener fails; a client's ends only that client.
-// Rule     a connection is erased only while its own event is handled. epoll reports a descriptor at
-//          most once a batch, so no later event of the batch can be about a descriptor that is gone.
+// Rule     a connection is erased only while its own event is handled. epoll reports a descriptor
+//          at most once a batch, so no later event of it can be about a descriptor that is gone.
 // See      epoll(7), epoll_ctl(2), epoll_wait(2)
 #pragma once
 
@@ -84,10 +84,10 @@ class echo_loop {
     COURSE_TODO("02.1");
   }
 
-  // Files the client in connections_ and asks epoll for what it wants. If epoll has no room for it,
-  // this client is dropped and the others go on.
+  // Files the client in connections_ and asks epoll for its bytes: nothing is unsent yet. If epoll
+  // has no room for it, this client is dropped, with a line in the log, and the others go on.
   void add(common::unique_fd client) {
-    COURSE_TODO("02.4");
+    COURSE_TODO("02.1");
   }
 
   // Lets the connection write if it waited for that, else read; erases it when it says closed;
@@ -95,7 +95,7 @@ class echo_loop {
   // tells.
   void serve(int fd) {
     const auto found = connections_.find(fd);
-    if (found == connections_.end()) return;  // the listener, closed by a stop in this very batch
+    if (found == connections_.end()) return;  // the listener's event, after a stop has closed it
     connection& client = found->second;
     COURSE_TODO("02.4");
   }
@@ -107,7 +107,7 @@ class echo_loop {
 
   void pause_accepting() {
     watch(EPOLL_CTL_MOD, listener_.get(), 0);
-    retry_accept_at_ = clock::now() + accept_retry_ms;  // sooner, if a connection closes
+    retry_accept_at_ = clock::now() + accept_retry_ms;
   }
 
   void resume_accepting() {

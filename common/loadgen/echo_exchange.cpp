@@ -13,14 +13,12 @@ namespace loadgen {
 namespace {
 
 constexpr std::size_t shown_bytes_max = 8;
-// So many bytes equal by chance once in 2^64 places; fewer would be guessing.
+// So many bytes stand in one place of the pattern only; fewer might be found in two.
 constexpr std::size_t telling_bytes = 8;
-// How far from its place a byte is looked for before it counts as somebody else's.
-constexpr std::size_t shift_bytes_max = 1024 * 1024 / 4;
-
-bool same(std::span<const std::byte> left, std::span<const std::byte> right) {
-  return std::ranges::equal(left, right);
-}
+// A server mislays bytes of messages that it holds. What is further from its place than so many
+// messages, or so many bytes, is somebody else's.
+constexpr std::size_t shift_messages_max = 4;
+constexpr std::size_t shift_bytes_max = 16 * 1024;
 
 std::string hex(std::span<const std::byte> bytes) {
   std::string text;
@@ -46,7 +44,7 @@ echo_exchange::echo_exchange(const byte_loop& pattern, std::size_t message_bytes
 }
 
 std::size_t echo_exchange::first_request(std::size_t slot) const noexcept {
-  return pattern_start(first_connection_ + slot);
+  return pattern_start(first_connection_ + slot, pattern_.period());
 }
 
 void echo_exchange::reconnect(std::size_t slot) {
@@ -95,15 +93,14 @@ std::string echo_exchange::explain(std::size_t slot, std::span<const std::byte> 
 std::string echo_exchange::guess_cause(std::size_t slot, std::size_t expected_at,
                                        std::span<const std::byte> received) const {
   const auto expected = pattern_.piece(expected_at, received.size());
-  if (received.size() > telling_bytes) {
-    const auto good_again = [&](std::size_t from) {
-      return same(received.subspan(from, telling_bytes), expected.subspan(from, telling_bytes));
-    };
-    if (good_again(1)) return "one byte was changed";
-    const bool crossed = received[0] == expected[1] && received[1] == expected[0];
-    if (crossed && received.size() >= telling_bytes + 2 && good_again(2)) {
-      return "two neighboring bytes changed places";
-    }
+  const auto right_again_at = [&](std::size_t from) {
+    if (received.size() < from + 2) return false;  // a single byte is right too often by chance
+    const std::size_t count = std::min(received.size() - from, telling_bytes);
+    return std::ranges::equal(received.subspan(from, count), expected.subspan(from, count));
+  };
+  if (right_again_at(1)) return "one byte was changed";
+  if (right_again_at(2) && received[0] == expected[1] && received[1] == expected[0]) {
+    return "two neighboring bytes changed places";
   }
   if (received.size() < telling_bytes) return "too few bytes came with it to tell why";
   const auto found_at = pattern_.find(received.first(telling_bytes));
@@ -127,7 +124,9 @@ std::string echo_exchange::guess_origin(std::size_t slot, std::size_t expected_a
   if (nearest_slot != slot && distance_to(*nearest) < own) {
     return fmt::format("these bytes belong to connection {}", first_connection_ + nearest_slot);
   }
-  if (own > shift_bytes_max) return "these bytes belong to another connection";
+  if (own > std::min(shift_messages_max * message_bytes_, shift_bytes_max)) {
+    return "these bytes belong to another connection";
+  }
   if (ahead < behind) return some_bytes(ahead, "before these are missing or come later");
   return some_bytes(behind, "came twice or too late");
 }

@@ -11,7 +11,8 @@ void measurement::merge(const measurement& other) {
   bytes += other.bytes;
   latency.merge(other.latency);
   cpu += other.cpu;
-  busiest_thread = std::max(busiest_thread, other.busiest_thread);
+  cpu_utilization = std::max(cpu_utilization, other.cpu_utilization);
+  ready_share = std::max(ready_share, other.ready_share);
   reconnects += other.reconnects;
   left_open += other.left_open;
   bad_statuses += other.bad_statuses;

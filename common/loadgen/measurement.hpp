@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <string>
 
 #include "fault.hpp"
 #include "latency_histogram.hpp"
@@ -27,12 +28,14 @@ struct measurement {
   std::uint64_t bytes = 0;         // of the completed answers
   latency_histogram latency;       // of those whose request was sent after the warm-up
   thread_times cpu;                // between began_ns and ended_ns
-  double busiest_thread = 0;       // its share of the time: see limited()
+  double cpu_utilization = 0;      // of the busiest thread: its CPU time by its time
+  double ready_share = 0;          // the same with the time it waited for a CPU: see limited()
   std::uint64_t reconnects = 0;    // after an announced "Connection: close"
   std::uint64_t left_open = 0;     // the server did not close within a second of our FIN
   std::uint64_t bad_statuses = 0;  // HTTP 400 and above
   std::map<int, std::uint64_t> statuses;
   fault_tally faults;
+  std::string not_started;   // why there was no run at all; else empty
   bool interrupted = false;  // by a signal
 
   void merge(const measurement& other);
@@ -44,11 +47,11 @@ struct measurement {
   // Whether the client, not the server, was what kept the run from being faster. A thread that was
   // running, or ready to run but without a CPU, in 95 % of the time had next to no time to wait for
   // answers. CPU use alone would miss a client that shares its CPU with somebody else.
-  [[nodiscard]] bool limited() const noexcept { return busiest_thread >= limited_share; }
+  [[nodiscard]] bool limited() const noexcept { return ready_share >= limited_share; }
   static constexpr double limited_share = 0.95;
 
   [[nodiscard]] bool ok() const noexcept {
-    return faults.total() == 0 && bad_statuses == 0 && !interrupted;
+    return faults.total() == 0 && bad_statuses == 0 && not_started.empty() && !interrupted;
   }
 };
 

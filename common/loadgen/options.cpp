@@ -24,23 +24,24 @@ constexpr std::string_view examples = R"(Examples:
 Exit code: 0 all answers came and were right; 1 the server refused, reset, closed, hung or sent
 something wrong, or the run could not start; 2 a bad flag; 130 stopped by a signal.)";
 
-auto whole(std::uint64_t min, std::uint64_t max) {
-  return [min, max](const std::string& text) -> std::string {
-    const bool digits =
-        !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-    if (digits && CLI::Range(min, max)(text).empty()) return {};
-    return fmt::format("takes a whole number from {} to {}", min, max);
+// A check that takes exactly the numbers from `min` to `max`; not "nan", "1e3" only for seconds.
+template <typename Number>
+auto number(Number min, Number max, std::string_view what) {
+  return [=](const std::string& text) -> std::string {
+    Number value = 0;
+    const char* const text_end = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), text_end, value);
+    if (error == std::errc{} && end == text_end && value >= min && value <= max) return {};
+    return fmt::format("takes {} from {} to {}", what, min, max);
   };
 }
 
+auto whole(std::uint64_t min, std::uint64_t max) {
+  return number(min, max, "a whole number");
+}
+
 auto seconds(double min, double max) {
-  return [min, max](const std::string& text) -> std::string {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool number = error == std::errc{} && end == text.data() + text.size();
-    if (number && value >= min && value <= max) return {};  // false for "nan", too
-    return fmt::format("takes seconds, from {} to {}", min, max);
-  };
+  return number(min, max, "seconds,");
 }
 
 std::string check_host(const std::string& host) {

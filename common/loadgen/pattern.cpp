@@ -25,9 +25,9 @@ class generator {
 
 }  // namespace
 
-byte_loop make_pattern() {
+byte_loop make_pattern(std::size_t connections) {
   generator random;
-  std::vector<std::byte> bytes(pattern_period);
+  std::vector<std::byte> bytes(pattern_period(connections));
   for (std::byte& each : bytes) each = static_cast<std::byte>(random());
   return byte_loop{std::move(bytes)};
 }

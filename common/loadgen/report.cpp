@@ -48,7 +48,7 @@ std::string short_time(std::uint64_t ns) {
 // The first of 1, 2, 5, 10, 20, 50, ... microseconds that is not below `value_ns`.
 std::uint64_t round_up_ns(std::uint64_t value_ns) {
   for (std::uint64_t decade_ns = 1000;; decade_ns *= 10) {
-    for (const std::uint64_t step : {1, 2, 5}) {
+    for (const std::uint64_t step : {1U, 2U, 5U}) {
       if (value_ns <= step * decade_ns) return step * decade_ns;
     }
   }
@@ -86,13 +86,16 @@ std::string describe_latency(const latency_histogram& latency) {
 }
 
 std::string describe_client(const measurement& result) {
-  const auto completed = static_cast<double>(result.completed);
+  const auto us_per_request = [&](double seconds) {
+    return per(seconds * 1e6, static_cast<double>(result.completed));
+  };
   std::string text = fmt::format(
-      "Client:  {:.2f} us of CPU per request ({:.2f} user, {:.2f} system), busy {:.0f} % of the "
-      "run\n",
-      per((result.cpu.user_s + result.cpu.sys_s) * 1e6, completed),
-      per(result.cpu.user_s * 1e6, completed), per(result.cpu.sys_s * 1e6, completed),
-      100 * result.busiest_thread);
+      "Client:  {:.2f} us of CPU per request ({:.2f} user, {:.2f} system); it ran in {:.0f} % of "
+      "the "
+      "time and waited for a CPU in {:.0f} %\n",
+      us_per_request(result.cpu.running_s()), us_per_request(result.cpu.user_s),
+      us_per_request(result.cpu.sys_s), 100 * result.cpu_utilization,
+      100 * (result.ready_share - result.cpu_utilization));
   if (result.limited()) {
     text += "The client limited this run: only server CPU per request compares.\n";
   }
@@ -146,12 +149,13 @@ std::string describe_result(const options& asked, const measurement& result) {
 
 std::vector<std::string> describe_trouble(const measurement& result) {
   std::vector<std::string> sentences = result.faults.sentences();
+  if (!result.not_started.empty()) sentences.push_back(result.not_started);
   if (result.bad_statuses > 0) {
     sentences.push_back(
         fmt::format("{} responses had a status of 400 or above", grouped(result.bad_statuses)));
   }
   if (result.interrupted) {
-    sentences.push_back("stopped by a signal before the end");
+    sentences.emplace_back("stopped by a signal before the end");
   }
   return sentences;
 }

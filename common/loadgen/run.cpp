@@ -114,7 +114,7 @@ measurement run(const options& asked, const common::stop_signal& stop) {
   result.interrupted = made.interrupted;
   if (made.sockets.size() < asked.connections) return result;
 
-  const byte_loop pattern = make_pattern();
+  const byte_loop pattern = make_pattern(asked.connections);
   const workers all = make_workers(asked, server, pattern, stop, std::move(made.sockets));
   run_all(all, asked);
   for (const auto& each : all) result.merge(each->result());

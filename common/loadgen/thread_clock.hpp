@@ -15,8 +15,8 @@ struct thread_times {
   double sys_s = 0;
   double waiting_s = 0;  // ready to run, but another thread had the CPU
 
-  // The time that this thread would not have been able to do more in.
-  [[nodiscard]] double busy_s() const noexcept { return user_s + sys_s + waiting_s; }
+  [[nodiscard]] double running_s() const noexcept { return user_s + sys_s; }
+  [[nodiscard]] double ready_s() const noexcept { return running_s() + waiting_s; }
 
   thread_times& operator+=(const thread_times& other) noexcept {
     user_s += other.user_s;

@@ -114,7 +114,10 @@ void worker::end_measuring() {
     result_.ended_ns = plan_.by_number() ? last_completed_ns_ : std::min(now, plan_.until_ns);
     result_.cpu = read_thread_times() - at_begin_;
     const double elapsed_s = static_cast<double>(now - result_.began_ns) / 1e9;
-    if (elapsed_s > 0) result_.busiest_thread = std::min(1.0, result_.cpu.busy_s() / elapsed_s);
+    if (elapsed_s > 0) {
+      result_.cpu_utilization = std::min(1.0, result_.cpu.running_s() / elapsed_s);
+      result_.ready_share = std::min(1.0, result_.cpu.ready_s() / elapsed_s);
+    }
   }
   phase_ = phase::over;
 }

@@ -3,7 +3,7 @@
 // Owns     its connections, its epoll instance, one receive buffer, and its part of the result.
 // Lifetime run() once; result() afterwards.
 // Threads  the one that calls run().
-// Errors   std::system_error if epoll or the clock fails; what a server does is counted, not thrown.
+// Errors   std::system_error if epoll fails; what a server does is counted, not thrown.
 // Rule     an event costs at most one recv and one send: epoll is edge-triggered, and a call that
 //          took less than it was offered has emptied, or filled, the socket. A call that took all
 //          asks epoll to look again, so that one busy connection does not hold up the others.
@@ -59,7 +59,7 @@ class worker {
  private:
   enum class state : std::uint8_t { connecting, open, closed };
 
-  struct connection {
+  struct alignas(64) connection {  // a cache line: an event needs no other of the table
     common::unique_fd socket;
     std::uint32_t send_position = 0;  // in the exchange's requests
     std::uint64_t unsent_bytes = 0;   // of the requests in flight

@@ -209,7 +209,8 @@ def checkpoint_counts(chapter: Any) -> str:
 
 
 def _range(count: Any) -> str:
-    low, high = f"{count.at_least:g}", f"{count.at_most:g}"
+    unit = " bytes" if count.metric.startswith("bytes_") else ""
+    low, high = f"{count.at_least:,g}", f"{count.at_most:,g}{unit}"
     if count.at_least == 0:
         return f"at most {high}"
-    return low if low == high else f"{low} to {high}"
+    return high if count.at_least == count.at_most else f"{low} to {high}"

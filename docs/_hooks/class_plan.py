@@ -15,9 +15,9 @@ DISCUSSION_MINUTES = 15
 
 
 def timetable() -> str:
-    """{{ timetable }}: reading at home, tasks and checkpoint in class, and the sessions it takes."""
+    """{{ timetable }}: the minutes of each chapter, and the sessions it takes."""
     rows = [
-        "| chapter | read before | in class: tasks | in class: checkpoint | sessions |",
+        "| chapter | reading | tasks | checkpoint | sessions |",
         "|---|---:|---:|---:|---:|",
     ]
     chapters = [chapter for chapter in all_chapters(ROOT) if chapter.page.is_file()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Drawings: docs/figures/NAME.svg becomes part of the page, so that its colors follow the page's."""
+"""Drawings: docs/figures/NAME.svg becomes part of the page, and its colors follow the page's."""
 
 from __future__ import annotations
 

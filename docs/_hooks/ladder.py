@@ -73,7 +73,7 @@ def _rung(rung: Rung) -> str:
 
 
 def emblem(lit: int, segments: int = 14) -> str:
-    """A ring of segments, the first `lit` of them in color. It only repeats the number beside it."""
+    """A ring of segments, the first `lit` of them in color. It repeats the number beside it."""
     step = 360.0 / segments
     paths = []
     for index in range(segments):

@@ -16,6 +16,7 @@ import tool_pages
 from course_tool.errors import CourseError
 
 MARKER = re.compile(r"^\{\{ *(?P<name>\w+) *(?:\((?P<arguments>.*)\))? *\}\} *$")
+INLINE = re.compile(r"(?<!`)\{\{ *\w")
 ARGUMENT = re.compile(r'"([^"]*)"')
 FENCE = re.compile(r"^ *(`{3,}|~{3,})")
 
@@ -49,6 +50,8 @@ def expand(markdown: str, chapter: Any, problems: list[str]) -> str:
             fence = ""
         marker = None if fence else MARKER.match(line)
         if marker is None:
+            if not fence and INLINE.search(line):
+                problems.append(f"line {number}: a marker stands alone on its line.")
             lines.append(line)
             continue
         try:

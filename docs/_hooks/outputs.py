@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Writes docs/outputs/ anew: runs each command of outputs.toml in a copy of the clone.
 
-.venv/bin/python docs/_hooks/outputs.py [NAME…]      takes some minutes: the copy is built from scratch
+.venv/bin/python docs/_hooks/outputs.py [NAME…]     (minutes: the copy is built from scratch)
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import tempfile
+import textwrap
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "common" / "tool"))
 
 from course_tool.chapters import all_chapters  # noqa: E402
-from course_tool.processes import run  # noqa: E402
+from course_tool.processes import Finished, run  # noqa: E402
 
 OUTPUTS = ROOT / "docs" / "outputs"
 COLUMNS = 84  # as wide as a block of code on a laptop
@@ -26,24 +27,22 @@ TIMEOUT_S = 1800
 
 
 def copy_clone(target: Path) -> None:
-    """All that git knows or would add, as one commit; .venv and .deps are shared."""
+    """All that git knows or would add, as one commit."""
     listed = run(["git", "ls-files", "-co", "--exclude-standard", "-z"], timeout_s=60, check=True)
     for name in filter(None, listed.stdout.split("\0")):
         if (ROOT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target / name)
-    for shared in (".venv", ".deps"):
-        (target / shared).symlink_to(ROOT / shared)
     author = ["-c", "user.name=outputs", "-c", "user.email=outputs@localhost"]
     for args in (["init", "-q"], ["add", "-A"], [*author, "commit", "-q", "-m", "copy"]):
         run(["git", *args], timeout_s=60, cwd=target, check=True)
 
 
-def fill_chapters(copy: Path, state: str) -> None:
+def fill_chapters(copy: Path, state: str, only: str) -> None:
     """Puts starters, solutions, or solutions with one mistake into the copy's chapters/."""
     run(["git", "checkout", "-q", "--", "chapters"], timeout_s=60, cwd=copy, check=True)
     for chapter in all_chapters(copy):
-        if state != "starters":
+        if state != "starters" and only in ("", chapter.number):
             for file in chapter.solution.glob("*.[ch]pp"):
                 shutil.copyfile(file, chapter.starter / file.name)
     if state not in {"starters", "solutions"}:
@@ -52,10 +51,22 @@ def fill_chapters(copy: Path, state: str) -> None:
         run(["patch", "-p1"], timeout_s=60, cwd=copy, input_text=patch, check=True)
 
 
+def course(copy: Path, words: list[str], fresh: bool) -> Finished:
+    """Runs ./course in the copy: as a reader would, or with the Python that runs this."""
+    environment = {"COLUMNS": str(COLUMNS), "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+    environment |= {"PYTHONPATH": str(copy / "common" / "tool")}
+    launcher = ["./course"] if fresh else [sys.executable, "-m", "course_tool"]
+    return run([*launcher, *words[1:]], timeout_s=TIMEOUT_S, cwd=copy, env=environment)
+
+
 def printed(copy: Path, entry: dict[str, Any]) -> str:
     """What the command says on standard output, cut as the entry asks."""
-    environment = {"COLUMNS": str(COLUMNS), "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
-    finished = run(entry["command"], timeout_s=TIMEOUT_S, cwd=copy, env=environment)
+    fresh = entry.get("fresh", False)
+    if not fresh and not (copy / ".deps").exists():
+        (copy / ".deps").symlink_to(ROOT / ".deps")
+    for words in entry.get("before", []):
+        course(copy, words, fresh)
+    finished = course(copy, entry["command"], fresh)
     if finished.returncode != entry["exit"]:
         sys.exit(
             f"{' '.join(entry['command'])} ended with {finished.returncode}, not {entry['exit']}:\n"
@@ -72,20 +83,20 @@ def cut(text: str, first: str | None, last: str | None) -> str:
     end = len(lines) - 1
     if last:
         end = next(i for i in range(start, len(lines)) if re.search(last, lines[i]))
-    return "\n".join(lines[start : end + 1]).strip("\n") + "\n"
+    return textwrap.dedent("\n".join(lines[start : end + 1])).strip("\n") + "\n"
 
 
 def main(wanted: list[str]) -> None:
     entries = tomllib.loads((OUTPUTS / "outputs.toml").read_text(encoding="utf-8"))["outputs"]
-    with tempfile.TemporaryDirectory(prefix="rbr-") as folder:
-        copy = Path(folder)
-        copy_clone(copy)
-        for entry in entries:
-            if wanted and Path(entry["file"]).stem not in wanted:
-                continue
-            fill_chapters(copy, entry["chapters"])
-            (OUTPUTS / entry["file"]).write_text(printed(copy, entry), encoding="utf-8")
-            print(f"docs/outputs/{entry['file']}")
+    chosen = [entry for entry in entries if not wanted or Path(entry["file"]).stem in wanted]
+    for fresh in (False, True):
+        with tempfile.TemporaryDirectory(prefix="rbr-") as folder:
+            copy = Path(folder)
+            copy_clone(copy)
+            for entry in (entry for entry in chosen if entry.get("fresh", False) is fresh):
+                fill_chapters(copy, entry["chapters"], entry.get("only", ""))
+                (OUTPUTS / entry["file"]).write_text(printed(copy, entry), encoding="utf-8")
+                print(f"docs/outputs/{entry['file']}", flush=True)
 
 
 if __name__ == "__main__":

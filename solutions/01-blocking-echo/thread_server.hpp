@@ -17,10 +17,12 @@
 #include <condition_variable>
 #include <list>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "echo.hpp"
 #include "errors.hpp"
@@ -74,7 +76,7 @@ class thread_server {
   void start_session(common::unique_fd client) {
     // --8<-- [start:task-01-4b]
     const std::lock_guard lock{mutex_};  // the new thread waits here until its entry is complete
-    const session_place self = sessions_.insert(sessions_.end(), {std::move(client), {}});
+    const auto self = sessions_.insert(sessions_.end(), {std::move(client), {}});
     try {
       self->thread = std::thread{[this, self] { converse(self); }};
     } catch (const std::system_error& error) {
@@ -92,14 +94,22 @@ class thread_server {
     end_session(self);
   }
 
-  // A thread cannot join itself, so each one that ends joins the one that ended before it.
   void end_session(session_place self) {
-    std::unique_lock lock{mutex_};
-    std::thread ended_before = std::exchange(last_ended_, std::move(self->thread));
+    const std::lock_guard lock{mutex_};
+    ended_.push_back(std::move(self->thread));
     sessions_.erase(self);
     session_ended_.notify_all();
-    lock.unlock();
-    if (ended_before.joinable()) ended_before.join();
+  }
+
+  // A thread cannot join itself, and a session must not wait for another: the reaper joins all.
+  void reap(const std::stop_token& stopping) {
+    std::unique_lock lock{mutex_};
+    while (session_ended_.wait(lock, stopping, [this] { return !ended_.empty(); })) {
+      std::vector<std::thread> ended = std::exchange(ended_, {});
+      lock.unlock();
+      for (std::thread& each : ended) each.join();
+      lock.lock();
+    }
   }
 
   void wait_for_a_session_to_end() {
@@ -115,9 +125,6 @@ class thread_server {
     const auto none_left = [this] { return sessions_.empty(); };
     if (!session_ended_.wait_for(lock, stop_grace_ms, none_left)) shut_down_sessions(SHUT_RDWR);
     session_ended_.wait(lock, none_left);
-    std::thread last = std::move(last_ended_);
-    lock.unlock();
-    if (last.joinable()) last.join();
   }
 
   void shut_down_sessions(int how) {
@@ -129,8 +136,9 @@ class thread_server {
 
   std::mutex mutex_;  // guards all below
   std::list<session> sessions_;
-  std::thread last_ended_;
-  std::condition_variable session_ended_;
+  std::vector<std::thread> ended_;  // and not joined yet
+  std::condition_variable_any session_ended_;
+  std::jthread reaper_{[this](const std::stop_token& stopping) { reap(stopping); }};
 };
 
 }  // namespace blocking

@@ -43,19 +43,19 @@ class connection {
     // --8<-- [end:task-02-2]
   }
 
-  // The socket has room again: go on sending what was kept.
+  // The socket has room again: go on sending what was kept, and keep what still does not fit.
   [[nodiscard]] state on_writable() {
-    // --8<-- [start:task-02-3b]
+    // --8<-- [start:task-02-3]
     const std::vector<std::byte> kept = std::exchange(unsent_, {});
     return send_or_keep(kept);
-    // --8<-- [end:task-02-3b]
+    // --8<-- [end:task-02-3]
   }
 
   // What the loop should wait for: room to write while something is unsent, else bytes to read.
   [[nodiscard]] std::uint32_t wanted_events() const noexcept {
-    // --8<-- [start:task-02-3c]
+    // --8<-- [start:task-02-3b]
     return unsent_.empty() ? EPOLLIN : EPOLLOUT;
-    // --8<-- [end:task-02-3c]
+    // --8<-- [end:task-02-3b]
   }
 
   [[nodiscard]] int fd() const noexcept { return socket_.get(); }
@@ -67,7 +67,7 @@ class connection {
   // Sends as much of `data` as the socket takes now, and keeps the rest in unsent_. Never wait,
   // never raise SIGPIPE, lose no byte: a short send goes on, EAGAIN ends the attempt.
   state send_or_keep(std::span<const std::byte> data) {
-    // --8<-- [start:task-02-3]
+    // --8<-- [start:task-02-2b]
     while (!data.empty()) {
       const ::ssize_t taken = ::send(socket_.get(), data.data(), data.size(), MSG_NOSIGNAL);
       if (taken == -1) {
@@ -79,7 +79,7 @@ class connection {
       data = data.subspan(static_cast<std::size_t>(taken));
     }
     return state::open;
-    // --8<-- [end:task-02-3]
+    // --8<-- [end:task-02-2b]
   }
 
   common::unique_fd socket_;

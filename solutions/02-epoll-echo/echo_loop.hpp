@@ -4,8 +4,8 @@
 // Lifetime run() returns when a stop was asked for and every connection is closed.
 // Threads  the thread that calls run(), and no other.
 // Errors   std::system_error if epoll or the listener fails; a client's ends only that client.
-// Rule     a connection is erased only while its own event is handled. epoll reports a descriptor at
-//          most once a batch, so no later event of the batch can be about a descriptor that is gone.
+// Rule     a connection is erased only while its own event is handled. epoll reports a descriptor
+//          at most once a batch, so no later event of it can be about a descriptor that is gone.
 // See      epoll(7), epoll_ctl(2), epoll_wait(2)
 #pragma once
 
@@ -105,19 +105,19 @@ class echo_loop {
     // --8<-- [end:task-02-1]
   }
 
-  // Files the client in connections_ and asks epoll for what it wants. If epoll has no room for it,
-  // this client is dropped and the others go on.
+  // Files the client in connections_ and asks epoll for its bytes: nothing is unsent yet. If epoll
+  // has no room for it, this client is dropped, with a line in the log, and the others go on.
   void add(common::unique_fd client) {
-    // --8<-- [start:task-02-4]
+    // --8<-- [start:task-02-1b]
     const int fd = client.get();
-    const connection& added = connections_.emplace(fd, std::move(client)).first->second;
+    connections_.emplace(fd, std::move(client));
     try {
-      watch(EPOLL_CTL_ADD, fd, added.wanted_events());
+      watch(EPOLL_CTL_ADD, fd, EPOLLIN);
     } catch (const std::system_error& error) {
       common::log(std::string{"dropped a client: "} + error.what());
       connections_.erase(fd);
     }
-    // --8<-- [end:task-02-4]
+    // --8<-- [end:task-02-1b]
   }
 
   // Lets the connection write if it waited for that, else read; erases it when it says closed;
@@ -125,18 +125,17 @@ class echo_loop {
   // tells.
   void serve(int fd) {
     const auto found = connections_.find(fd);
-    if (found == connections_.end()) return;  // the listener, closed by a stop in this very batch
+    if (found == connections_.end()) return;  // the listener's event, after a stop has closed it
     connection& client = found->second;
-    // --8<-- [start:task-02-4b]
+    // --8<-- [start:task-02-4]
     const std::uint32_t wanted = client.wanted_events();
     const state after = wanted == EPOLLOUT ? client.on_writable() : client.on_readable(scratch_);
     if (after == state::closed) {
       connections_.erase(found);  // closing the descriptor takes it out of epoll, too
-      if (retry_accept_at_) retry_accept_at_ = clock::now();
     } else if (client.wanted_events() != wanted) {
       watch(EPOLL_CTL_MOD, fd, client.wanted_events());
     }
-    // --8<-- [end:task-02-4b]
+    // --8<-- [end:task-02-4]
   }
 
   void watch(int operation, int fd, std::uint32_t events) {
@@ -146,7 +145,7 @@ class echo_loop {
 
   void pause_accepting() {
     watch(EPOLL_CTL_MOD, listener_.get(), 0);
-    retry_accept_at_ = clock::now() + accept_retry_ms;  // sooner, if a connection closes
+    retry_accept_at_ = clock::now() + accept_retry_ms;
   }
 
   void resume_accepting() {

@@ -19,7 +19,6 @@
 using namespace std::chrono_literals;
 using course_test::background;
 using course_test::compare_bytes;
-using course_test::eventually;
 using course_test::identical;
 using course_test::pattern;
 using course_test::tcp_pair;
@@ -108,7 +107,7 @@ TEST_CASE("01.3 what is sent comes back, in order", "[01.3]") {
   const course_test::socket_pair sockets = tcp_pair();
   background<blocking::ending> echoing{
       sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
-  for (const std::size_t bytes : {1, 100, 3, 16 * 1024, 2, 40'000}) {
+  for (const std::size_t bytes : {1U, 100U, 3U, 16U * 1024U, 2U, 40'000U}) {
     const std::string message = pattern(static_cast<unsigned>(bytes), bytes);
     REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of(message)) == blocking::sent::all);
     UNSCOPED_INFO("echo what this recv() brought, not the whole buffer");

@@ -55,7 +55,8 @@ std::map<int, unsigned> interest_list() {
     std::ifstream info{"/proc/self/fdinfo/" + entry.path().filename().string()};
     for (std::string line; std::getline(info, line);) {
       std::istringstream words{line};
-      std::string tfd, events;
+      std::string tfd;
+      std::string events;
       int fd = -1;
       unsigned mask = 0;
       if (words >> tfd >> fd >> events >> std::hex >> mask && tfd == "tfd:") interest[fd] = mask;
@@ -103,7 +104,7 @@ TEST_CASE("02.1 accepting from an empty queue does not block", "[02.1]") {
   CHECK(server.loop.connection_count() == 1);
 }
 
-TEST_CASE("02.1 out of descriptors, the server sleeps until one is free", "[02.1]") {
+TEST_CASE("02.4 out of descriptors, the server sleeps until one is free", "[02.4]") {
   course_test::server_process server{course_test::program("02-server"), {}, {.fd_limit = 16}};
   std::vector<client> clients = course_test::connect_many(server.port(), 32);
   for (client& each : clients) each.send_all("x");
@@ -111,20 +112,22 @@ TEST_CASE("02.1 out of descriptors, the server sleeps until one is free", "[02.1
 
   const auto before = server.cpu_time();
   std::this_thread::sleep_for(500ms);  // the time in which a spinning server would show itself
-  UNSCOPED_INFO("accept() fails with EMFILE, and the listener stays readable: pause_accepting()");
+  UNSCOPED_INFO(
+      "accept() fails with EMFILE, and the listener stays readable: does accept_all() "
+      "call pause_accepting()?");
   CHECK(server.cpu_time() - before < 100ms);
 
   clients.erase(clients.begin(), clients.begin() + 16);
-  UNSCOPED_INFO("descriptors are free again, and nobody is let in");
+  UNSCOPED_INFO("nobody is let in: does serve() erase the clients that have left?");
   CHECK_NOTHROW(clients.front().recv_exactly(1));
 }
 
-TEST_CASE("02.4 a new client is watched for bytes, and only for bytes", "[02.4]") {
+TEST_CASE("02.1 a new client is watched for bytes, and only for bytes", "[02.1]") {
   fixture server;
   const client silent{server.port};
   const std::size_t before = watched_for(EPOLLIN);  // the listener and the stop signal
   server.loop.turn();
-  UNSCOPED_INFO("is the client in connections_ and registered with its wanted_events()?");
+  UNSCOPED_INFO("is the client in connections_, and registered for EPOLLIN?");
   CHECK(watched_for(EPOLLIN) == before + 1);
   UNSCOPED_INFO("a socket with room reports EPOLLOUT at once, for ever");
   CHECK(watched_for(EPOLLIN | EPOLLOUT) == 0);
@@ -177,6 +180,24 @@ TEST_CASE("02.4 a client that does not read is watched for room until it does", 
   const std::string received = talker.recv_exactly(sent.size());
   CHECK(course_test::compare_bytes(received, sent) == course_test::identical);
   UNSCOPED_INFO("all was sent: go back to EPOLLIN, or the loop spins on a socket with room");
+  CHECK(course_test::eventually(2s, [] { return watched_for(EPOLLOUT) == 0; }));
+}
+
+TEST_CASE("02.4 a client that resets with an echo unsent is gone, and nobody else is", "[02.4]") {
+  fixture server;
+  client steady{server.port};
+  client stalled{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096}};
+  server.loop.turn();
+  REQUIRE(server.loop.connection_count() == 2);
+  const serving loop{server};
+  const std::string much(64 * 1024, 'x');
+  REQUIRE(course_test::eventually(5s, [&] {
+    (void)stalled.send_some(much);
+    return watched_for(EPOLLOUT) == 1;
+  }));
+  stalled.reset();
+  UNSCOPED_INFO("after erase() the connection is gone: ask it, and epoll, for nothing more");
+  CHECK(steady.echo("still here") == "still here");
   CHECK(course_test::eventually(2s, [] { return watched_for(EPOLLOUT) == 0; }));
 }
 

@@ -48,7 +48,8 @@ GENERATOR_THAT_FAILS = "import sys; sys.exit('client 3: byte 17 is 0x00 instead 
 
 def script(folder: Path, name: str, text: str) -> Path:
     file = folder / name
-    file.write_text(f"#!{sys.executable}\n{text}")
+    # By way of the shell: a shebang cannot name an interpreter whose path holds a space.
+    file.write_text(f"#!/bin/sh\n''''exec '{sys.executable}' \"$0\" \"$@\" #'''\n{text}")
     file.chmod(0o755)
     return file
 

@@ -70,7 +70,11 @@ BAD_MARKS = [
     ("// [start:a]\n", 1, "looks like a mark"),
     (body("task-1-1", 1), 1, "a task's is called task-NN-K"),
     (body("task-01-1", 0), 1, "is empty"),
-    (f"// --8<-- [start:task-01-1]\n{body('task-01-2', 1)}// --8<-- [end:task-01-1]\n", 2, "nested"),
+    (
+        f"// --8<-- [start:task-01-1]\n{body('task-01-2', 1)}// --8<-- [end:task-01-1]\n",
+        2,
+        "task section task-01-2 is nested in task-01-1",
+    ),
     (
         "// --8<-- [start:task-01-1]\na\n// --8<-- [start:p]\n"
         + "// --8<-- [end:task-01-1]\n// --8<-- [end:p]\n",
@@ -257,7 +261,7 @@ def test_lint_finds_a_todo_in_a_solution_and_a_mark_in_a_starter(committed: Path
     edit(solution(committed, "work.hpp"), "step(0);", 'COURSE_TODO("01.1");')
     with starter(committed, "more.hpp").open("a") as file:
         file.write("// --8<-- [start:a]\n")
-    assert lint_says(committed, "a solution leaves nothing to do, and this holds COURSE_TODO.")
+    assert lint_says(committed, "a solution leaves nothing to do; this holds COURSE_TODO.")
     assert lint_says(committed, "chapters/01-first/more.hpp: a starter holds a mark.")
 
 

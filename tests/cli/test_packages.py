@@ -223,6 +223,18 @@ def test_an_install_that_fails_says_what_apt_said_and_where_the_rest_is(
     assert "Failed to fetch it" in apt_log.read_text()
 
 
+def test_lists_that_could_not_be_fetched_are_named_first(
+    fake_apt: Callable[[], str], scripts: Scripts
+) -> None:
+    scripts(
+        "apt-get",
+        '#!/bin/sh\ncase "$*" in *install*) echo "E: no candidate" >&2; exit 100 ;; esac\n'
+        'echo "W: Failed to fetch the lists" >&2\n',
+    )
+    with pytest.raises(CourseError, match=r"said:\n  W: Failed to fetch the lists\n  E: no cand"):
+        apt.install(["fresh"], lambda line: None)
+
+
 def test_a_dpkg_that_was_interrupted_is_finished_first(
     fake_apt: Callable[[], str], scripts: Scripts
 ) -> None:

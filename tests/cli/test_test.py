@@ -32,7 +32,8 @@ def test_a_red_test_says_its_own_diagnosis_first_and_where_to_read(live: LiveCou
     lines = [line.strip() for line in done.out.splitlines()]
     name = lines.index("01.1 adds")
     assert lines[name + 1] == (
-        "the carry was added twice: clear it before the next digit comes, and not after the last one"
+        "the carry was added twice: clear it before the next digit comes, "
+        "and not after the last one"
     )
     assert lines[name + 2 : name + 5] == [
         "CHECK( add(2, 2) == 4 )", "it was: 5 == 4", "tests/case.py:7",
@@ -41,6 +42,14 @@ def test_a_red_test_says_its_own_diagnosis_first_and_where_to_read(live: LiveCou
     assert "Read: docs/chapters/01-first.md#task-01-1" in done.out
     assert "./course hint 01.1" in done.out
     assert "01.1 Add 1 of 2 red" in flat(done.out) and '"yes" 1 of 1 green' in flat(done.out)
+
+
+def test_a_task_that_needs_another_ones_code_waits_for_it(live: LiveCourse) -> None:
+    live.solve("01.2", "01.3")
+    live.say("01.3: waits")
+    out = flat(live.run("test", "01").out)
+    assert "waits for 01.1, which is not written yet: write it at chapters/01-first/work.hpp" in out
+    assert "01.3 Subtract 0 of 1 red: waits for 01.1" in out
 
 
 def test_only_the_first_two_findings_are_shown_unless_verbose(live: LiveCourse) -> None:
@@ -57,7 +66,7 @@ def test_a_crash_is_said_in_words_with_the_last_that_was_printed(live: LiveCours
     live.say("01.2: crash")
     out = flat(live.run("test", "01").out)
     assert "01.2 says yes It crashed: ended by SIGSEGV: it touched memory" in out
-    assert "The last that the test printed: about to fall over" in out
+    assert "It printed: about to fall over" in out
     assert "Unknown expression" not in out
 
 
@@ -179,6 +188,14 @@ def test_ctrl_c_leaves_no_process(live: LiveCourse, where: str, tmp_path: Path) 
     assert [line for line in err.splitlines() if "interrupted" in line] == ["course: interrupted"]
     wait_until(lambda: not alive_with(path), "its processes to be gone", deadline_s=3)
     assert not list(scratch.iterdir())
+
+
+def test_results_are_shown_even_if_they_cannot_be_remembered(live: LiveCourse) -> None:
+    (live.root / ".course").write_text("not a folder")
+    done = live.run("test", "01", "-t", "1")
+    assert done.code == 1
+    assert "01.1 Add 0 of 2 red: not written yet" in flat(done.out)
+    assert "Could not write .course" in done.err and "will not know of this run" in flat(done.err)
 
 
 def test_two_at_once_both_end_well(live: LiveCourse) -> None:

@@ -93,6 +93,7 @@ BREAKS = [
 KEEPS = [
     (rules_text.width, "x" * 100 + "\n"),
     (rules_text.width_of_prose, f"| {WIDE} | a table's row |\n"),
+    (rules_text.width_of_prose, f'??? question "{"a title " * 20}"\n'),
     (rules_text.width_of_prose, f"```text\n{WIDE}\n```\n"),
     (rules_text.width_of_prose, f"See https://example.org/{WIDE} for more.\n"),
     (rules_text.spelling, "canceled, cancellation, otherwise, promise, raise, CancelledError\n"),
@@ -101,7 +102,7 @@ KEEPS = [
     (rules_text.spdx, ""),
     (rules_text.machine_traces, "build/work/ and ~/course and ${HOME}/work/x and /proc/1/fd\n"),
     (rules_cpp.contract, CONTRACT),
-    (rules_cpp.contract, CONTRACT.replace("#pragma", "// Rule     one.\n// See      two(2)\n#pragma")),
+    (rules_cpp.contract, CONTRACT.replace("#pragma", "// Rule     one.\n// See      two\n#pragma")),
     (rules_cpp.includes, '#include "ring.hpp"\n#include <liburing/io_uring.h>\n'),
     (rules_cpp.lambda_coroutines, "run([&] { x = 1; });\nco_await f();\n"),
     (rules_cpp.lambda_coroutines, "auto f = [](int fd) -> task<> { co_return; };\n"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -124,3 +125,11 @@ def test_the_list_names_every_item(capsys) -> None:
     shown = capsys.readouterr().out
     assert [line.split()[0] for line in shown.splitlines()] == [item.name for item in ITEMS]
     assert len({item.name for item in ITEMS}) == len(ITEMS)
+
+
+def test_two_runs_in_one_clone_are_refused(verify: Callable[..., int], tmp_path: Path) -> None:
+    with open(tmp_path / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(CourseError, match="Another `./course verify` runs in this clone"):
+            verify(holding("one"))
+    assert verify(holding("one")) == 0

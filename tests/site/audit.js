@@ -93,6 +93,8 @@
     .filter((each) => each.checkVisibility())
     .map((each) => `<${each.tagName.toLowerCase()}> "${words(each)}"`);
 
+  // What a program printed is not copied; all other code is.
+  const copied = [...article.querySelectorAll(".highlight:not(.language-text)")];
   const blocks = [...article.querySelectorAll(".highlight pre > code")];
   const paragraphs = [...article.querySelectorAll(":scope > p")].map((paragraph) => {
     const lines = paragraph.getBoundingClientRect().height / parseFloat(getComputedStyle(paragraph).lineHeight);
@@ -120,8 +122,9 @@
     scrolling: blocks
       .filter((code) => code.scrollWidth > code.clientWidth && code.closest(".language-cpp"))
       .map((code) => `"${words(code)}"`),
-    blocks: blocks.length,
-    copyButtons: article.querySelectorAll(".highlight [data-clipboard-target], .highlight .md-clipboard, .highlight [data-md-type=copy]").length,
+    uncopied: copied
+      .filter((block) => !block.querySelector("[data-md-type=copy]")?.checkVisibility())
+      .map((block) => `"${words(block)}"`),
     lineLength: Math.max(0, ...paragraphs.filter((each) => each.lines >= 4)
       .map((each) => each.characters / (each.lines - 0.5))),
   };

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "common" / "tool")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("tests/site", "common/tool", "docs/_hooks")]
 
 from browsing import Browser, open_chromium  # noqa: E402
 from building import Site, build_site, serve  # noqa: E402

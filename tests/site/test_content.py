@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from building import Site
 
-from course_tool.chapters import Chapter, all_chapters
+import stubs
+from course_tool.chapters import Chapter, all_chapters, find_task
+from course_tool.marks import starter_text
 from course_tool.paths import DOCS, ROOT
 
 SECTIONS = [
@@ -28,7 +30,7 @@ SECTIONS = [
     "changed",
     "teaching",
 ]
-FLAG = re.compile(r'\.add\("(--[a-z-]+)"')
+FLAG = re.compile(r'\.?add(?:_option)?\("(--[a-z-]+)"')
 
 
 def html_of(site: Site, page: str) -> str:
@@ -59,6 +61,17 @@ def test_the_home_page_names_every_chapter(site: Site) -> None:
     assert html.count('class="rung coming"') == len(planned) - len(all_chapters(ROOT))
 
 
+def test_the_readme_names_every_chapter() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    built = {chapter.number: chapter for chapter in all_chapters(ROOT)}
+    for planned in tomllib.loads((DOCS / "plan.toml").read_text(encoding="utf-8"))["chapters"]:
+        chapter = built.get(planned["number"])
+        title = f"[{chapter.title}]({chapter.page_name})" if chapter else planned["title"]
+        idea, state = (chapter.idea, "ready") if chapter else (planned["idea"], "coming")
+        wanted = f"| {planned['number']} | {title} | {idea} | {state} |"
+        assert wanted in lines, f"README.md has no line {wanted}"
+
+
 def test_the_servers_page_names_every_flag_and_no_other(site: Site) -> None:
     sources = [*(ROOT / "solutions").rglob("*.cpp"), *(ROOT / "common" / "runtime").glob("*.cpp")]
     sources += (ROOT / "common" / "loadgen").glob("*.cpp")
@@ -85,6 +98,25 @@ def test_every_output_says_how_it_was_made() -> None:
     listed = {entry["file"] for entry in entries}
     there = {file.name for file in folder.iterdir()} - {"outputs.toml"}
     assert listed == there, "docs/outputs/ and its outputs.toml differ"
+
+
+@pytest.mark.parametrize(
+    "file", sorted((DOCS / "outputs").glob("*.txt")), ids=lambda file: file.name
+)
+def test_an_output_names_lines_and_tests_as_they_are_now(file: Path) -> None:
+    """Else: .venv/bin/python docs/_hooks/outputs.py NAME"""
+    wrong = []
+    output = file.read_text(encoding="utf-8")
+    for task, name, line in re.findall(r"(\d\d\.\d).* write it at chapters/(\S+):(\d+)", output):
+        starter = starter_text((ROOT / "solutions" / name).read_text(encoding="utf-8"))
+        if "COURSE_TODO" not in starter.splitlines()[int(line) - 1]:
+            wrong.append(f"{task} is not at chapters/{name}:{line}")
+    for task, count in re.findall(r"│ (\d\d\.\d) │.*│ *\d+ of +(\d+) │", output):
+        chapter, _ = find_task(task, ROOT)
+        tests = len(stubs.test_names(chapter.tests, task))
+        if tests != int(count):
+            wrong.append(f"{task} has {tests} tests, not {count}")
+    assert not wrong, f"docs/outputs/{file.name} is out of date: {'; '.join(wrong)}"
 
 
 def test_every_drawing_keeps_the_style() -> None:

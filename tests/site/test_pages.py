@@ -50,13 +50,12 @@ def _wrong(found: dict[str, Any], mode: Mode) -> list[str]:
     wrong += [f"wider than the screen: {each}" for each in found["wide"]]
     wrong += [f"code is not clipped to its box: {each}" for each in found["unclipped"]]
     wrong += [f"has no words for those who cannot see it: {each}" for each in found["nameless"]]
+    wrong += [f"code without a copy button: {each}" for each in found["uncopied"]]
     wrong += _wrong_headings(found["headings"])
     if found["overflow"] > 0:
         wrong.append(f"the page scrolls sideways, by {found['overflow']} px")
     if found["scheme"] != {"light": "default", "dark": "slate"}[mode.scheme]:
         wrong.append(f"the colors are {found['scheme']}, but the system is {mode.scheme}")
-    if found["copyButtons"] != found["blocks"]:
-        wrong.append(f"{found['blocks']} blocks of code, {found['copyButtons']} copy buttons")
     if found["smallest"] < DRAWING_TEXT_PX_MIN:
         wrong.append(f"a drawing's text is {found['smallest']:.1f} px high")
     if mode.width != PHONE[0]:

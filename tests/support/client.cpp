@@ -3,8 +3,8 @@
 
 #include <arpa/inet.h>
 #include <linux/sockios.h>
+#include <linux/tcp.h>  // its tcp_info has the window; <netinet/tcp.h> has an older one
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -13,7 +13,6 @@
 #include <ostream>
 
 #include "errors.hpp"
-#include "process_counts.hpp"
 #include "socket_pair.hpp"
 #include "socket_steps.hpp"
 
@@ -49,13 +48,6 @@ int connect_error(int fd, std::uint16_t port, const time_limit& limit) {
   ::socklen_t size = sizeof error;
   common::check(::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size), "getsockopt SO_ERROR");
   return error;
-}
-
-std::uint16_t port_of(int fd, decltype(&::getsockname) which) {
-  ::sockaddr_in address{};
-  ::socklen_t size = sizeof address;
-  common::check(which(fd, reinterpret_cast<::sockaddr*>(&address), &size), "address of a client");
-  return ntohs(address.sin_port);
 }
 
 // Waits for more only if nothing came, so that a server that never stops sending hits the limit
@@ -184,8 +176,11 @@ std::size_t client::unacknowledged_bytes() const {
   return static_cast<std::size_t>(bytes);
 }
 
-std::size_t client::unread_bytes() const {
-  return receive_queue_bytes(port_of(fd(), &::getpeername), port_of(fd(), &::getsockname));
+std::size_t client::send_window_bytes() const {
+  ::tcp_info info{};
+  ::socklen_t size = sizeof info;
+  common::check(::getsockopt(fd(), IPPROTO_TCP, TCP_INFO, &info, &size), "getsockopt TCP_INFO");
+  return info.tcpi_snd_wnd;
 }
 
 }  // namespace course_test

@@ -69,8 +69,8 @@ class client {
   [[nodiscard]] int fd() const noexcept { return socket_.get(); }
   // Sent by us and not yet received by the server's kernel: 0 means that all of it has arrived.
   [[nodiscard]] std::size_t unacknowledged_bytes() const;
-  // Received by the server's kernel and not yet read by the server; from /proc/net/tcp.
-  [[nodiscard]] std::size_t unread_bytes() const;
+  // How much more the server's kernel would receive now: it shrinks while the server does not read.
+  [[nodiscard]] std::size_t send_window_bytes() const;
 
  private:
   common::unique_fd socket_;  // non-blocking: every wait is a poll() with a deadline

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "contract_server.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -80,12 +81,16 @@ std::size_t send_until_stalled(client& peer, std::size_t bytes_max) {
 }
 
 std::size_t send_until_unread(client& peer, std::size_t bytes_max) {
-  constexpr std::size_t piece_bytes = 32 * 1024;
-  std::size_t sent_bytes = 0;
-  const auto all_read = [&] {
-    return peer.unacknowledged_bytes() == 0 && peer.unread_bytes() == 0;
+  constexpr std::size_t piece_bytes = 16 * 1024;
+  std::size_t widest = peer.send_window_bytes();
+  const auto keeps_up = [&] {
+    const std::size_t window = peer.send_window_bytes();
+    widest = std::max(widest, window);
+    // Not more than half: a kernel tells of a window that opens only once it has doubled.
+    return window > widest / 2 + peer.unacknowledged_bytes();
   };
-  while (sent_bytes < bytes_max && eventually(stall_ms, all_read)) {
+  std::size_t sent_bytes = 0;
+  while (sent_bytes < bytes_max && eventually(stall_ms, keeps_up)) {
     peer.send_all(pattern(0, piece_bytes, sent_bytes));
     sent_bytes += piece_bytes;
   }

@@ -39,8 +39,8 @@ void check_still_serves(const server_process& server);
 // Nothing can be in flight in a connection beyond this: both ends' largest kernel buffers.
 [[nodiscard]] std::size_t kernel_buffer_bytes_max();
 
-// CPU time, all threads, that the server uses while `wall` goes by. Whoever waits uses next to none;
-// whoever spins may still get little on a busy machine: so compare with 5 % and less.
+// CPU time, all threads, that the server uses while `wall` goes by. Whoever waits uses next to
+// none; whoever spins may still get little on a busy machine: so compare with 5 % and less.
 [[nodiscard]] milliseconds cpu_used_during(milliseconds wall, const server_process& server);
 
 // A client that takes little at a time, so that the server's echo has to wait for it.

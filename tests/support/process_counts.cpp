@@ -3,7 +3,6 @@
 
 #include <time.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -94,20 +93,6 @@ std::size_t context_switches(::pid_t pid) {
     }
   }
   return sum;
-}
-
-std::size_t receive_queue_bytes(std::uint16_t local_port, std::uint16_t remote_port) {
-  // "  sl  local_address rem_address   st tx_queue rx_queue …", all in hexadecimal
-  std::ifstream table{"/proc/net/tcp"};
-  for (std::string line; std::getline(table, line);) {
-    unsigned local = 0;
-    unsigned remote = 0;
-    unsigned long unread = 0;
-    const char* const format = " %*d: %*x:%x %*x:%x %*x %*x:%lx";
-    if (std::sscanf(line.c_str(), format, &local, &remote, &unread) != 3) continue;
-    if (local == local_port && remote == remote_port) return unread;
-  }
-  return 0;
 }
 
 bool signal_pending(::pid_t pid, int signal) {

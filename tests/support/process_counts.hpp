@@ -12,7 +12,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <string>
 
@@ -28,9 +27,6 @@ namespace course_test {
 
 // Voluntary and involuntary, summed over the threads that exist now.
 [[nodiscard]] std::size_t context_switches(::pid_t pid = ::getpid());
-
-// What waits to be read in the local TCP socket with these ports; 0 if there is no such socket.
-[[nodiscard]] std::size_t receive_queue_bytes(std::uint16_t local_port, std::uint16_t remote_port);
 
 // Sent to the process and not delivered yet: a second one now would be lost in the first.
 [[nodiscard]] bool signal_pending(::pid_t pid, int signal);

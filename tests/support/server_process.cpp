@@ -21,7 +21,7 @@ std::vector<std::string> with_address(std::vector<std::string> arguments) {
 // The port in "listening on 127.0.0.1:45678\n", or 0 if that is not what the first line says.
 std::uint16_t announced_port(std::string_view line) {
   const std::size_t colon = line.rfind(':');
-  if (!line.starts_with(announcement) || colon == line.npos) return 0;
+  if (!line.starts_with(announcement) || colon == std::string_view::npos) return 0;
   std::uint16_t port = 0;
   const char* const end = line.data() + line.size();
   const auto parsed = std::from_chars(line.data() + colon + 1, end, port);
@@ -32,14 +32,16 @@ std::string quoted_or_nothing(const std::string& text) {
   return text.empty() ? " nothing" : "\n  " + text.substr(0, 4096);
 }
 
+std::string why_not_started(bool alive, bool has_line) {
+  if (has_line) return "; its first line on stdout must be \"listening on 127.0.0.1:PORT\"";
+  if (!alive) return ", before it said where it listens";
+  return ", but it printed no \"listening on 127.0.0.1:PORT\" on stdout: without a flush that line "
+         "stays in the server's own buffer";
+}
+
 std::string start_failure(child_process& child, bool has_line) {
-  const std::string how = child.describe();
-  const std::string why =
-      has_line
-          ? "its first line on stdout must be \"listening on 127.0.0.1:PORT\""
-          : "it printed no \"listening on 127.0.0.1:PORT\" on stdout (without a flush that line "
-            "stays in the server's own buffer)";
-  return "the server did not start: " + how + ", and " + why +
+  const bool alive = child.alive();
+  return "the server did not start: " + child.describe() + why_not_started(alive, has_line) +
          ".\nIts stdout:" + quoted_or_nothing(child.stdout_text()) +
          "\nIts stderr:" + quoted_or_nothing(child.stderr_text());
 }

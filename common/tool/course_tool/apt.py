@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -67,7 +68,8 @@ def may_install(names: Sequence[str], yes: bool) -> bool:
         return True
     command = command_for(names)
     if not shutil.which("sudo"):
-        raise CourseError(f"There is no sudo here, and you are not root. As root, run: {command}")
+        as_root = command.removeprefix("sudo ")
+        raise CourseError(f"There is no sudo here, and you are not root. As root, run: {as_root}")
     if has_terminal():
         if not yes and not _asked(f"May I run `{command}`? [Y/n] "):
             return False
@@ -101,20 +103,20 @@ def install(names: Sequence[str], on_line: Callable[[str], None]) -> None:
     LOG.write_text("", encoding="utf-8")
     if _half_configured():
         _apt(["dpkg", "--configure", "-a"], INSTALL_TIMEOUT_S, on_line)
-    if not all(map(candidate, names)):
-        update(on_line)
+    fetched = "" if all(map(candidate, names)) else update(on_line)
     install_args = ["apt-get", "install", "-y", "--no-install-recommends", *_OPTIONS, *names]
     finished = _apt(install_args, INSTALL_TIMEOUT_S, on_line)
-    if finished.returncode != 0 and _lists_are_old(finished.stdout + finished.stderr):
-        update(on_line)
+    if finished.returncode != 0 and not fetched and _lists_are_old(finished):
+        fetched = update(on_line)
         finished = _apt(install_args, INSTALL_TIMEOUT_S, on_line)
     if finished.returncode != 0:
-        raise CourseError(_failure(names, finished))
+        raise CourseError(_failure(names, fetched, finished))
 
 
-def update(on_line: Callable[[str], None]) -> None:
-    """Fetches the package lists; what is missing afterwards, the install itself says."""
-    _apt(["apt-get", "update", *_OPTIONS], UPDATE_TIMEOUT_S, on_line)
+def update(on_line: Callable[[str], None]) -> str:
+    """Fetches the package lists, as far as their mirrors answer; returns what apt said of it."""
+    finished = _apt(["apt-get", "update", *_OPTIONS], UPDATE_TIMEOUT_S, on_line)
+    return finished.stdout + finished.stderr
 
 
 def _apt(
@@ -137,17 +139,22 @@ def _half_configured() -> bool:
     return bool(audit.stdout.strip()) or any(name.isdecimal() for name in journal)
 
 
-def _lists_are_old(output: str) -> bool:
-    return bool(re.search(r"404 +Not Found|Unable to locate package|no installation cand", output))
+def _lists_are_old(finished: processes.Finished) -> bool:
+    said = finished.stdout + finished.stderr
+    return bool(re.search(r"404 +Not Found|Unable to locate package|no installation cand", said))
 
 
-def _failure(names: Sequence[str], finished: processes.Finished) -> str:
+def _failure(names: Sequence[str], fetched: str, finished: processes.Finished) -> str:
     lines = (finished.stdout + finished.stderr).splitlines()
-    told = [line for line in lines if re.match(r"(E|Err\b|W):?", line)][-4:] or lines[-4:]
+    told = _complaints(fetched)[:2] + (_complaints("\n".join(lines)) or lines)[-3:]
     return "\n  ".join(
         [
             f"apt-get could not install {', '.join(names)}. It said:",
-            *told,
+            *(textwrap.shorten(line, 160, placeholder=" …") for line in told),
             f"The whole of it: {relative(LOG)}. By hand: {command_for(names)}",
         ]
     )
+
+
+def _complaints(output: str) -> list[str]:
+    return [line for line in output.splitlines() if re.match(r"[EW]: ", line)]

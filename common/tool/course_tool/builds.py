@@ -124,8 +124,9 @@ def _require_programs() -> None:
         old = [name for name in ("c++", "g++", "clang++") if shutil.which(name)]
         found = f"{old[0]} is too old" if old else "there is none"
         raise BuildError(
-            f"The course needs a C++ compiler, g++ {GCC_OLDEST} or clang++ {CLANG_OLDEST} or newer, "
-            f"and {found}. `./course start` installs one; or name yours: CXX=/path/to/g++ ./course"
+            f"The course needs a C++ compiler, g++ {GCC_OLDEST} or clang++ {CLANG_OLDEST} or "
+            f"newer, and {found}. `./course start` installs one; or name yours: "
+            "CXX=/path/to/g++ ./course"
         )
 
 

@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import tempfile
+import textwrap
 import time
 import urllib.error
 import urllib.request
@@ -104,7 +105,10 @@ def _built() -> bool:
 def _distribution_has_it() -> bool:
     """Asks CMake itself, in a project that is nothing but the question."""
     with tempfile.TemporaryDirectory(prefix="course-catch2-") as folder:
-        question = f"cmake_minimum_required(VERSION 3.25)\nproject(q NONE)\nfind_package(Catch2 {OLDEST} REQUIRED)\n"
+        question = (
+            "cmake_minimum_required(VERSION 3.25)\nproject(question NONE)\n"
+            f"find_package(Catch2 {OLDEST} REQUIRED)\n"
+        )
         (Path(folder) / "CMakeLists.txt").write_text(question, encoding="utf-8")
         args = ["cmake", "-S", folder, "-B", f"{folder}/build", "-G", "Ninja"]
         return processes.run(args, timeout_s=60, env=builds.PLAIN_ENV).returncode == 0
@@ -188,8 +192,8 @@ def _from_next_suite(release: Release, scratch: Path) -> Path:
 
 def _first_complaint(finished: processes.Finished) -> str:
     said = (finished.stderr + finished.stdout).splitlines()
-    complaints = [line for line in said if re.match(r"(E|Err)\b", line)]
-    return (complaints or said or ["it said nothing"])[0].strip()
+    complaints = [line for line in said if re.match(r"[EW]: ", line)]
+    return textwrap.shorten((complaints or said or ["it said nothing"])[0], 160)
 
 
 def this_suite() -> str:
@@ -218,6 +222,7 @@ def _private_apt(mirror: Mirror, suite: str, folder: Path) -> list[str]:
         "Dir::State::Lists": folder / "lists",
         "Dir::Cache": folder / "cache",
         "Acquire::Languages": "none",
+        "APT::Update::Error-Mode": "any",  # an update that fetched nothing is no success
         "Acquire::Retries": "1",
         "Acquire::http::Timeout": str(STALL_TIMEOUT_S),
     }

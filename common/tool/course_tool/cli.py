@@ -267,6 +267,7 @@ def grade(
     course: Annotated[
         str, typer.Option(help="The commit whose tests and tools grade.", metavar="COMMIT")
     ] = "HEAD",
+    yes: Yes = False,
 ) -> None:
     """Grade chapters/ with the course's own tests, for teachers and CI.
 
@@ -277,9 +278,10 @@ def grade(
         ./course grade --out result.json
         ./course grade --out result.json --chapters 01,02 --course origin/main
     """
-    from course_tool.grading import grade as grade_chapters
+    from course_tool import grading
 
-    raise typer.Exit(grade_chapters(out, [each for each in chapters.split(",") if each], course))
+    numbers = [each for each in chapters.split(",") if each]
+    raise typer.Exit(grading.grade(out, numbers, course, yes=yes))
 
 
 @app.command()

@@ -16,7 +16,6 @@ from typing import Any
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     SpinnerColumn,
     TaskID,
@@ -46,15 +45,22 @@ class Steps:
 
 
 class _BarSteps(Steps):
-    def __init__(self, bar: Progress, task: TaskID) -> None:
+    def __init__(self, bar: Progress, task: TaskID, total: int | None) -> None:
         self._bar = bar
         self._task = task
+        self._total = total
+        self._done = 0
 
     def step(self, text: str = "", count: int = 1) -> None:
-        self._bar.update(self._task, advance=count, text=text)
+        self.at(self._done + count, text=text)
 
     def at(self, completed: int, total: int | None = None, text: str = "") -> None:
-        self._bar.update(self._task, completed=completed, total=total, text=text)
+        self._done = completed
+        self._total = total if total is not None else self._total
+        count = f"{completed}/{self._total}" if self._total else ""
+        self._bar.update(
+            self._task, completed=completed, total=self._total or None, text=text, count=count
+        )
 
 
 class _LineSteps(Steps):
@@ -85,16 +91,20 @@ class _LineSteps(Steps):
 
 @contextmanager
 def progress(description: str, total: int | None = None) -> Iterator[Steps]:
-    """Shows that something long goes on: a bar on a terminal, else lines; both on stderr."""
+    """Shows that something long goes on: a bar on a terminal, else lines; both on stderr.
+
+    `total` is the number of steps, 0 if the work itself will say it, None if there are none.
+    """
     if not err.is_terminal:
         yield _LineSteps(description, total)
         return
     columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
     if total is not None:
-        columns += [BarColumn(bar_width=24), MofNCompleteColumn()]
+        columns += [BarColumn(bar_width=24), TextColumn("{task.fields[count]}", markup=False)]
     columns += [TimeElapsedColumn(), TextColumn("{task.fields[text]}", style="dim", markup=False)]
     with Progress(*columns, console=err, transient=True) as bar:
-        yield _BarSteps(bar, bar.add_task(description, total=total, text=""))
+        task = bar.add_task(description, total=total or None, text="", count="")
+        yield _BarSteps(bar, task, total)
 
 
 def table(title: str | None, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:

@@ -10,19 +10,27 @@ from dataclasses import dataclass
 from course_tool import paths
 
 _TAIL_LINES = 12
+_PIECE = re.compile(r"[^\s/-]+[/-]?")  # what Catch2 keeps in one line
 _CATCH2_COLUMNS = 77  # its width of 80, without the indentation of two and the last column
 _FAILED = re.compile(r"(?P<where>\S.*:\d+): FAILED:$")
-_RULE = re.compile(r"[-=.~]{60,}$")
+_RULE = re.compile(r"[-=.~]{79,80}$")  # a sanitizer's is shorter
 _BANNERS = re.compile(r"Filters: |Randomness seeded to: |Run with -\? for|\S+ is a Catch2 v")
 _LABELS = re.compile(
     r"(with expansion|with messages?|explicitly with messages?|due to .*|because .*|but .*):$"
 )
 _TODO = re.compile(
-    r"TODO (?P<task>\d\d\.\d+): (?P<title>.*)\n"
-    r"\s*write it at (?P<where>.*:\d+)\n\s*read +(?P<page>\S+)"
+    r"TODO (?P<task>\d\d\.\d+): (?P<title>.*?)\s+write it at\s+(?P<where>.*?:\d+)\s+"
+    r"read\s+(?P<page>\S+)",
+    re.DOTALL,  # in an exception's text, Catch2 has broken it into lines
 )
 _SIGNAL = re.compile(r"  (?P<name>SIG[A-Z]+) - .* signal$")
 _CHILD = re.compile(r"(?P<state>\S+ \(pid \d+\) .*); (its stderr:|it printed nothing on stderr)$")
+_SANITIZER = re.compile(r"(ERROR|WARNING): \w+Sanitizer|: runtime error: ")
+_FRAME = re.compile(
+    r"\s+(?P<number>#\d+) 0x\w+ in (?P<function>.*) "
+    r"(?P<file>(chapters|solutions|tests|common)/\S+:\d+(:\d+)?)$"
+)
+_ANY_FRAME = re.compile(r"\s+#\d+ 0x")
 _NO_EXPRESSION = "{Unknown expression after the reported line}"
 _SIGNAL_MEANINGS = {
     "SIGSEGV": "it touched memory that is not its own",
@@ -76,7 +84,7 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     signal: str | None  # "SIGSEGV: it touched memory that is not its own"
     children: tuple[Child, ...]
-    tail: tuple[str, ...]  # the last lines that the test program itself printed
+    tail: tuple[str, ...]  # what the test program itself printed: a sanitizer's report, or the end
 
 
 def diagnose(output: str) -> Diagnosis:
@@ -100,7 +108,13 @@ def _find_todo(output: str) -> Todo | None:
     match = _TODO.search(output)
     if not match:
         return None
-    return Todo(match["task"], match["title"], shorten(match["where"]), match["page"])
+    title = " ".join(match["title"].split())
+    return Todo(match["task"], title, shorten(_rejoined(match["where"])), match["page"])
+
+
+def _rejoined(path: str) -> str:
+    """A path is broken at a space, or behind a / or - without one."""
+    return re.sub(r"(?<=[/-])\n\s*", "", path).replace("\n  ", " ")
 
 
 def _take_children(lines: Sequence[str]) -> tuple[list[str], tuple[Child, ...]]:
@@ -112,7 +126,7 @@ def _take_children(lines: Sequence[str]) -> tuple[list[str], tuple[Child, ...]]:
         match = _CHILD.match(line)
         if stderr is not None and not match and line.startswith("    "):
             stderr.append(shorten(line[4:].rstrip()))
-            children[-1] = Child(children[-1].state, tuple(stderr[-_TAIL_LINES:]))
+            children[-1] = Child(children[-1].state, _telling(stderr))
         elif match:
             children.append(Child(match["state"], ()))
             stderr = []
@@ -164,7 +178,7 @@ def _finding(where: str, block: list[str]) -> Finding:
         expansion=texts.get("expansion", ""),
         reason=reason,
         message=shorten(_unwrapped(texts.get("message", ""))),
-        exception=shorten(texts.get("exception", "")),
+        exception=shorten(_unwrapped(texts.get("exception", ""))),
     )
 
 
@@ -183,13 +197,13 @@ def _dedent(lines: list[str]) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Joins the lines that Catch2 broke: those after which the next word had no room."""
+    """Joins the lines that Catch2 broke: those after which the next piece had no room."""
     joined: list[str] = []
     room = 0
     for line in text.splitlines():
-        first_word = line.split(" ", 1)[0]
-        if joined and first_word and len(first_word) >= room:
-            joined[-1] += f" {line}"
+        piece = _PIECE.match(line)
+        if joined and piece and len(piece[0]) >= room:
+            joined[-1] += line if joined[-1].endswith("/") else f" {line}"
         else:
             joined.append(line)
         room = _CATCH2_COLUMNS - len(line)
@@ -209,4 +223,24 @@ def _tail(lines: Sequence[str]) -> tuple[str, ...]:
             in_report = False
         elif not in_report and line.strip():
             printed.append(shorten(line.rstrip()))
-    return tuple(printed[-_TAIL_LINES:])
+    return _telling(printed)
+
+
+def _telling(lines: Sequence[str]) -> tuple[str, ...]:
+    """What a sanitizer says about the course's own files; without a report, the last lines."""
+    for number, line in enumerate(lines):
+        if _SANITIZER.search(line):
+            return tuple(_in_course_files(lines[number:]))[:_TAIL_LINES]
+    return tuple(lines[-_TAIL_LINES:])
+
+
+def _in_course_files(report: Sequence[str]) -> Iterator[str]:
+    """Leaves out the frames of the standard library, whose names are as long as a page."""
+    for line in report:
+        frame = _FRAME.match(line)
+        if line.startswith("SUMMARY: "):
+            return
+        if not _ANY_FRAME.match(line):
+            yield line
+        elif frame:
+            yield f"    {frame['number']} {frame['file']} in {frame['function'].partition('(')[0]}"

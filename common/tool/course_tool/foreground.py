@@ -64,7 +64,13 @@ def _start(
         _take_terminal(terminal)  # here, not in the parent: no line is read before it is ours
 
     try:
-        return subprocess.Popen(args, cwd=cwd, env=env, process_group=0, preexec_fn=prepare)
+        return subprocess.Popen(
+            args,
+            cwd=cwd,
+            env=env,
+            process_group=0,
+            preexec_fn=prepare,  # noqa: PLW1509  (no other thread of ours runs now)
+        )
     except OSError as error:
         raise CourseError(f"Cannot run {args[0]}: {error.strerror}.") from error
 

@@ -40,7 +40,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from course_tool import builds, console, paths, processes
+from course_tool import builds, console, packages, paths, processes
 from course_tool.builds import BuildError
 from course_tool.chapters import Chapter, all_chapters, find_chapter
 from course_tool.ctests import TestResult
@@ -105,10 +105,11 @@ class ChapterGrade:
 # ---- in the student's clone ----
 
 
-def grade(out: Path, numbers: Sequence[str], commit: str) -> int:
+def grade(out: Path, numbers: Sequence[str], commit: str, *, yes: bool) -> int:
     """Writes `out` and, beside it, the same name with .xml; returns the exit code."""
     _require_writable(out)
     hash_ = _find_commit(commit)
+    packages.ensure("start", yes)
     with tempfile.TemporaryDirectory(prefix="course-grade-") as folder:
         copy = Path(folder) / "course"
         _copy_course(hash_, copy)

@@ -398,9 +398,10 @@ def _uses_file(use: _Use, name: str) -> bool:
 def _unused(name: str, sections: list[Section], uses: list[_Use]) -> Iterator[str]:
     for section in sections:
         if section.task and name.startswith("solutions/"):
-            continue  # its use is its task: _lint_chapter looks for that
+            continue  # its use is its task: _orphans looks for that
         if not any(use.section == section.name and _uses_file(use, name) for use in uses):
-            yield f"{name}:{section.first_line}: section {section.name} is used by no page in docs/."
+            where = f"{name}:{section.first_line}"
+            yield f"{where}: section {section.name} is used by no page in docs/."
 
 
 def _missing(sections: Mapping[str, set[str]], uses: list[_Use], root: Path) -> Iterator[str]:
@@ -418,34 +419,44 @@ def _lint_chapter(chapter: Chapter) -> Iterator[str]:
     where = relative(chapter.solution)
     if len(chapter.tasks) not in TASKS_A_CHAPTER:
         yield f"{where}/chapter.toml: {len(chapter.tasks)} tasks; a chapter has 3 to 5."
-    wanted = {section: task for task in chapter.tasks for section in task.sections}
-    lines = 0
-    for source in _sources(chapter):
-        if source.suffix not in CPP_SUFFIXES:
-            continue
-        text = source.read_text(encoding="utf-8")
-        sections, problems = _scan(text)
+    sources = {
+        path: path.read_text(encoding="utf-8")
+        for path in _sources(chapter)
+        if path.suffix in CPP_SUFFIXES
+    }
+    for path, text in sources.items():
         if "COURSE_TODO(" in text:
-            yield f"{relative(source)}: a solution leaves nothing to do, and this holds COURSE_TODO."
-        for section in filter(lambda section: section.task, sections):
-            lines += sum(bool(line.strip()) for line in section.body)
-            owner = wanted.get(section.name)
-            if owner is None or owner.file != source.name:
-                yield (
-                    f"{relative(source)}:{section.first_line}: no task in chapter.toml has the "
-                    f"section {section.name} in {source.name}."
-                )
-        if not problems and _line_count(text) > STARTER_LINES_MAX:
-            yield (
-                f"{relative(source)}: its starter has {_line_count(text)} lines; "
-                f"{STARTER_LINES_MAX} at most."
-            )
+            yield f"{relative(path)}: a solution leaves nothing to do; this holds COURSE_TODO."
+        yield from _orphans(chapter, path, text)
+        yield from _too_long(path, text)
+    lines = sum(map(_task_lines, sources.values()))
     if lines not in TASK_LINES_A_CHAPTER:
         yield f"{where}: the tasks' bodies have {lines} lines in all; a chapter has 20 to 60."
 
 
-def _line_count(solution_text: str) -> int:
-    return len(starter_text(solution_text).splitlines())
+def _orphans(chapter: Chapter, path: Path, text: str) -> Iterator[str]:
+    """Task sections that chapter.toml does not know, or knows in another file."""
+    files = {section: task.file for task in chapter.tasks for section in task.sections}
+    for section in _scan(text)[0]:
+        if section.task and files.get(section.name) != path.name:
+            yield (
+                f"{relative(path)}:{section.first_line}: no task in chapter.toml has the section "
+                f"{section.name} in {path.name}."
+            )
+
+
+def _too_long(path: Path, text: str) -> Iterator[str]:
+    if _scan(text)[1]:
+        return  # its marks are not in order, which has been said
+    lines = len(starter_text(text).splitlines())
+    if lines > STARTER_LINES_MAX:
+        yield f"{relative(path)}: its starter has {lines} lines; {STARTER_LINES_MAX} at most."
+
+
+def _task_lines(text: str) -> int:
+    """Lines that the student writes; blank ones do not count."""
+    tasks = (section for section in _scan(text)[0] if section.task)
+    return sum(bool(line.strip()) for section in tasks for line in section.body)
 
 
 def _long_fences(root: Path) -> Iterator[str]:

@@ -118,7 +118,8 @@ def chromium() -> str | None:
 
 def _named(*names: str) -> Callable[[str], tuple[str, ...]]:
     """Package names in the order of apt.MANAGERS; one name alone is the same everywhere."""
-    by_manager = dict(zip(apt.MANAGERS, names * len(apt.MANAGERS) if len(names) == 1 else names))
+    everywhere = names * len(apt.MANAGERS) if len(names) == 1 else names
+    by_manager = dict(zip(apt.MANAGERS, everywhere, strict=True))
     return lambda manager: tuple(by_manager[manager].split())
 
 
@@ -140,41 +141,132 @@ def _debian_clang() -> tuple[str, ...]:
     return ("clang", "clang-tidy", "clang-format")
 
 
+def _tools_to_build() -> list[Need]:
+    """What turns the sources into programs."""
+    return [
+        Need(
+            "a C++ compiler",
+            "g++ 12 or clang++ 16, or newer, compiles the course",
+            "start",
+            _has_compiler,
+            _named("g++", "gcc-c++", "gcc", "gcc-c++", "g++"),
+        ),
+        Need(
+            "CMake 3.25",
+            "describes the build",
+            "start",
+            _has_cmake,
+            _named("cmake"),
+        ),
+        Need(
+            "Ninja",
+            "runs the build",
+            "start",
+            _runs("ninja", "--version"),
+            _named("ninja-build", "ninja-build", "ninja", "ninja", "ninja-build"),
+        ),
+        Need(
+            "pkg-config",
+            "finds liburing",
+            "start",
+            _runs("pkg-config", "--version"),
+            _named("pkg-config", "pkgconf-pkg-config", "pkgconf", "pkgconf-pkg-config", "pkgconf"),
+        ),
+        Need(
+            "git",
+            "says what you changed, and brings tests/ back",
+            "start",
+            _runs("git", "--version"),
+            _named("git"),
+        ),
+    ]
+
+
+def _libraries() -> list[Need]:
+    """What the programs are built with; Catch2 is catch2.py's."""
+    return [
+        Need(
+            f"liburing {LIBURING_OLDEST}",
+            "the ring, from chapter 05 on, and the doctor",
+            "start",
+            _has_liburing,
+            _named("liburing-dev", "liburing-devel", "liburing", "liburing-devel", "liburing-dev"),
+        ),
+        Need(
+            "CLI11",
+            "reads the servers' flags",
+            "start",
+            _headers("CLI/CLI.hpp"),
+            _named("libcli11-dev", "cli11-devel", "cli11", "cli11-devel", "cli11-dev"),
+        ),
+        Need(
+            "fmt",
+            "prints",
+            "start",
+            _headers("fmt/core.h"),
+            _named("libfmt-dev", "fmt-devel", "fmt", "fmt-devel", "fmt-dev"),
+        ),
+        Need(
+            "asio",
+            "chapter 03, and the servers to compare with",
+            "start",
+            _headers("asio.hpp"),
+            _named("libasio-dev", "asio-devel", "asio", "asio-devel", "asio-dev"),
+        ),
+    ]
+
+
+def _tools_to_prove() -> list[Need]:
+    """What measures and checks."""
+    return [
+        Need(
+            "strace",
+            "counts system calls at the checkpoints",
+            "bench",
+            _runs("strace", "--version"),
+            _named("strace"),
+        ),
+        Need(
+            "Clang with its sanitizers",
+            "tests the solutions under ASan and UBSan",
+            "verify",
+            _has_sanitizing_clang,
+            _clang_packages,
+        ),
+        Need(
+            "clang-tidy",
+            "checks the C++ sources",
+            "verify",
+            lambda: clang_tool("clang-tidy") is not None,
+            _clang_packages,
+        ),
+        Need(
+            "clang-format",
+            "checks the C++ sources' layout",
+            "verify",
+            lambda: clang_tool("clang-format") is not None,
+            _clang_packages,
+        ),
+        Need(
+            "Chromium",
+            "opens the site's pages in its tests",
+            "verify",
+            lambda: chromium() is not None,
+            _named("chromium"),
+        ),
+        Need(
+            "wrk",
+            "a second opinion on the load generator",
+            "verify",
+            lambda: shutil.which("wrk") is not None,
+            _named("wrk"),
+        ),
+    ]
+
+
 def all_needs() -> list[Need]:
     """Everything, in the order in which it is needed."""
-    return [
-        Need("a C++ compiler", "g++ 12 or clang++ 16, or newer, compiles the course", "start",
-             _has_compiler, _named("g++", "gcc-c++", "gcc", "gcc-c++", "g++")),
-        Need("CMake 3.25", "describes the build", "start", _has_cmake, _named("cmake")),
-        Need("Ninja", "runs the build", "start", _runs("ninja", "--version"),
-             _named("ninja-build", "ninja-build", "ninja", "ninja", "ninja-build")),
-        Need("pkg-config", "finds liburing", "start", _runs("pkg-config", "--version"),
-             _named("pkg-config", "pkgconf-pkg-config", "pkgconf", "pkgconf-pkg-config",
-                          "pkgconf")),
-        Need("git", "says what you changed, and brings tests/ back", "start",
-             _runs("git", "--version"), _named("git")),
-        Need(f"liburing {LIBURING_OLDEST}", "the ring, from chapter 05 on, and the doctor", "start",
-             _has_liburing, _named("liburing-dev", "liburing-devel", "liburing",
-                                         "liburing-devel", "liburing-dev")),
-        Need("CLI11", "reads the servers' flags", "start", _headers("CLI/CLI.hpp"),
-             _named("libcli11-dev", "cli11-devel", "cli11", "cli11-devel", "cli11-dev")),
-        Need("fmt", "prints", "start", _headers("fmt/core.h"),
-             _named("libfmt-dev", "fmt-devel", "fmt", "fmt-devel", "fmt-dev")),
-        Need("asio", "chapter 03, and the servers to compare with", "start", _headers("asio.hpp"),
-             _named("libasio-dev", "asio-devel", "asio", "asio-devel", "asio-dev")),
-        Need("strace", "counts system calls at the checkpoints", "bench",
-             _runs("strace", "--version"), _named("strace")),
-        Need("Clang with its sanitizers", "tests the solutions under ASan and UBSan", "verify",
-             _has_sanitizing_clang, _clang_packages),
-        Need("clang-tidy", "checks the C++ sources", "verify",
-             lambda: clang_tool("clang-tidy") is not None, _clang_packages),
-        Need("clang-format", "checks the C++ sources' layout", "verify",
-             lambda: clang_tool("clang-format") is not None, _clang_packages),
-        Need("Chromium", "opens the site's pages in its tests", "verify",
-             lambda: chromium() is not None, _named("chromium")),
-        Need("wrk", "a second opinion on the load generator", "verify",
-             lambda: shutil.which("wrk") is not None, _named("wrk")),
-    ]  # fmt: skip
+    return [*_tools_to_build(), *_libraries(), *_tools_to_prove()]
 
 
 def missing(purpose: str) -> list[Need]:

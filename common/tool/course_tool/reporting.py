@@ -15,6 +15,7 @@ from course_tool.groups import Group, Result, contract_key
 
 FINDINGS_SHOWN = 2  # of a task; --verbose shows all
 COLUMNS_SHOWN = 200
+EXCEPTION_LINES_SHOWN = 10  # a server's last words may be among them
 CONTRACT_PAGE = "docs/reference/servers.md"
 
 _STYLES: dict[Result, str] = {"green": "green", "red": "red", "todo": "yellow", "skipped": "yellow"}
@@ -72,7 +73,7 @@ def _show_test(test: TestResult, diagnosis: Diagnosis, findings_max: int | None)
             _show_printed(f"{child.state}{'; its stderr:' if child.stderr else ''}", child.stderr)
     no_word = test.status in ("crashed", "timeout") or not diagnosis.findings
     if diagnosis.tail and (no_word or findings_max is None):
-        _show_printed("The last that the test printed:", diagnosis.tail)
+        _show_printed("It printed:", diagnosis.tail)
 
 
 def _show_printed(title: str, lines: Sequence[str]) -> None:
@@ -91,7 +92,10 @@ def _show_finding(finding: Finding) -> None:
     if finding.expression:
         console.out.print(f"    {_one_line(finding.expression)}")
     if finding.exception:
-        console.out.print(f"      it threw: {_one_line(finding.exception)}")
+        first, *more = finding.exception.splitlines()
+        console.out.print(f"      it threw: {first}")
+        for line in more[:EXCEPTION_LINES_SHOWN]:
+            console.out.print(f"        {line}")
     elif finding.expansion or finding.reason:
         came = f"it was: {finding.expansion}" if finding.expansion else finding.reason
         console.out.print(f"      {_one_line(came)}")

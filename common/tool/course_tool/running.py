@@ -23,7 +23,8 @@ def find_program(name: str) -> tuple[Chapter, Program]:
 
 def run_program(name: str, args: Sequence[str], preset: str) -> int:
     """Builds the program and runs it; returns its exit code."""
-    return _exit_code(name, run_on_terminal([_build(name, preset), *args]))
+    path = _build(name, preset)
+    return _exit_code(path, run_on_terminal([path, *args]))
 
 
 def count_program(name: str, args: Sequence[str], preset: str) -> int:
@@ -32,7 +33,7 @@ def count_program(name: str, args: Sequence[str], preset: str) -> int:
     path = _build(name, preset)
     returncode, calls = syscalls.count_while(run_on_terminal, [path, *args])
     _show(path.name, calls)
-    return _exit_code(name, returncode)
+    return _exit_code(path, returncode)
 
 
 def _build(name: str, preset: str) -> Path:
@@ -42,11 +43,11 @@ def _build(name: str, preset: str) -> Path:
     return builds.program(preset, target)
 
 
-def _exit_code(name: str, returncode: int) -> int:
+def _exit_code(program: Path, returncode: int) -> int:
     if returncode >= 0:
         return returncode
     if returncode not in _ASKED_TO_STOP:
-        console.err.print(f"course: {name} {processes.how_it_ended(returncode)}.")
+        console.err.print(f"course: {program.name} {processes.how_it_ended(returncode)}.")
     return 128 - returncode  # as a shell says it
 
 

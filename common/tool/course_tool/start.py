@@ -26,7 +26,7 @@ def set_up(*, yes: bool) -> None:
     with _step(1, "What the course needs from the system, and Catch2"):
         packages.ensure("start", yes)
     with _step(2, "What this machine can do"):
-        console.out.print(f"  {doctor.collect().verdict()}")
+        console.out.print(f"  {doctor.short_verdict()}")
     with _step(3, f"Build chapter {chapter.number}"):
         builds.build(PRESET, targets_of(chapter))
     with _step(4, f"Run the tests of chapter {chapter.number}"):

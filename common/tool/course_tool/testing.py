@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from course_tool import builds, reporting, state
+from course_tool import builds, console, reporting, state
 from course_tool.chapters import Chapter, Task, find_chapter
 from course_tool.errors import CourseError
 from course_tool.groups import Group, has_contract, run_contract, run_tasks, targets_of
@@ -66,9 +66,9 @@ def run_chapter(request: Request) -> int:
     chapter = request.chapter
     builds.build(request.preset, targets_of(chapter))
     groups = run_tasks(request.preset, [request.only] if request.only else chapter.tasks)
-    _remember(request, groups)
     for group in groups:
         reporting.show_red(group, chapter, verbose=request.verbose)
+    _remember(request, groups)
     if request.only is None and has_contract(chapter):
         groups += _run_contract_if_due(request, groups)
     reporting.show_table(chapter, groups)
@@ -92,8 +92,8 @@ def _run_contract_if_due(request: Request, groups: Sequence[Group]) -> list[Grou
         reporting.show_contract_waits()
         return []
     contract = run_contract(request.preset, request.chapter)
-    _remember(request, [contract])
     reporting.show_red(contract, request.chapter, verbose=request.verbose)
+    _remember(request, [contract])
     return [contract]
 
 
@@ -101,6 +101,9 @@ def _remember(request: Request, groups: Sequence[Group]) -> None:
     if not request.is_students:
         return
     now = state.fingerprint(request.chapter.starter)
-    with state.changing() as remembered:
-        for group in groups:
-            remembered.records[group.key] = state.Record(group.result, now)
+    try:
+        with state.changing() as remembered:
+            for group in groups:
+                remembered.records[group.key] = state.Record(group.result, now)
+    except CourseError as error:  # no reason to keep the results from their reader
+        console.err.print(f"course: {error} So `./course status` will not know of this run.")

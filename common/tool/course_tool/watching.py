@@ -11,6 +11,7 @@ from course_tool.errors import CourseError
 from course_tool.testing import Request, run_chapter
 
 SETTLE_MS = 150  # an editor's save is often several changes
+TICK_MS = 500
 
 
 def watch_chapter(request: Request) -> None:
@@ -39,18 +40,17 @@ def _run_once(request: Request) -> None:
 
 
 def _changes(folder: Path) -> Iterator[list[str]]:
-    from watchfiles import DefaultFilter, watch  # here: it takes long to load
+    """The names of the files of each save from now on, also of those made while nobody asks."""
+    from watchfiles import watch  # here: it takes long to load
 
-    events = watch(folder, watch_filter=DefaultFilter(), debounce=SETTLE_MS, step=50,
-                   rust_timeout=500, yield_on_timeout=True)  # fmt: skip
-    next(events)  # the first, empty: from now on it watches
-    for changed in events:
-        names = sorted({Path(path).name for _, path in changed if not _is_scratch(path)})
-        if names:
-            yield names
+    events = watch(
+        folder, debounce=SETTLE_MS, step=50, rust_timeout=TICK_MS, yield_on_timeout=True
+    )
+    next(events)  # empty, and from now on it watches
+    saved = ({Path(path).name for _, path in changed} for changed in events)
+    return (sorted(names) for each in saved if (names := set(filter(_is_source, each))))
 
 
-def _is_scratch(path: str) -> bool:
-    """Backup files of editors, besides those that DefaultFilter knows."""
-    name = Path(path).name
-    return name.startswith((".", "#")) or name.endswith(("~", ".orig", ".bak"))
+def _is_source(name: str) -> bool:
+    """Not one of the files that editors keep beside the real one."""
+    return not name.startswith((".", "#")) and not name.endswith(("~", ".orig", ".bak"))

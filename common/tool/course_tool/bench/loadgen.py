@@ -93,7 +93,7 @@ def parse_report(text: str) -> LoadReport:
 
 
 def drive(spec: LoadSpec, server: processes.Server, generator: Path | None = None) -> LoadReport:
-    """Loads `server` as `spec` says; a CourseError if anything but the asked-for load came of it."""
+    """Loads `server` as `spec` says; a CourseError if anything but that load came of it."""
     with tempfile.TemporaryDirectory(prefix="course-bench-") as folder:
         file = Path(folder) / "report.json"
         where = ["--host", server.host, "--port", str(server.port), "--json", str(file)]

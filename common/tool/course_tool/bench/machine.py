@@ -151,7 +151,7 @@ def others_share() -> float:
     idle, total = parse_cpu_ticks(Path("/proc/stat").read_text())
     time.sleep(LISTEN_S)
     idle_later, total_later = parse_cpu_ticks(Path("/proc/stat").read_text())
-    return 1 - (idle_later - idle) / max(1, total_later - total)
+    return max(0.0, 1 - (idle_later - idle) / max(1, total_later - total))  # iowait may shrink
 
 
 def describe(pinning: Pinning) -> dict[str, object]:

@@ -2,9 +2,9 @@
 """Results as SVG: every run a dot, medians marked, the axis from zero, the machine in the caption.
 
 The drawing is 720 units wide with large type, so that it can still be read on a phone. Text stays
-text. Ink is `currentColor`: inside a page it takes the page's color; as a file of its own it follows
-the reader's light or dark scheme. The servers' colors have enough contrast on white and on near
-black, and color is never the only sign: each row or line carries its name.
+text. Ink is `currentColor`: inside a page it takes the page's color; as a file of its own it
+follows the reader's light or dark scheme. The servers' colors have enough contrast on white and on
+near black, and color is never the only sign: each row or line carries its name.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ TABLE_NAME = "table.md"
 
 _NUMBER = (int, float)
 _SPREAD = {"median": _NUMBER, "min": _NUMBER, "max": _NUMBER, "samples": int}
-_RATIOS = {key: (_SPREAD, None) for key in COMPARED}  # None: no round in which both count
+_RATIOS = dict.fromkeys(COMPARED, (_SPREAD, None))  # None: no round in which both count
 _VALUES = {metric.key: _NUMBER for metric in METRICS}
 
 # A type, a tuple of alternatives, a dict of keys, or a list of one element's shape. The key "*"
@@ -116,7 +116,7 @@ SHAPE: dict[str, Any] = {
                     "failure": (str, None),
                 }
             ],
-            "summary": {"*": {key: (_SPREAD, None) for key in _VALUES}},
+            "summary": {"*": dict.fromkeys(_VALUES, (_SPREAD, None))},
             "ratios": {"*": _RATIOS},  # to the baseline, paired round by round
         }
     ],

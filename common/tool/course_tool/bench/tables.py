@@ -292,14 +292,14 @@ def notes(result: Result) -> list[str]:
     if limited:
         runs = sum(len(cell.runs) for cell in result.cells)
         said.append(
-            f"{LIMITED} In {limited} of {runs} runs the load generator was at its own limit. There, "
-            "only the server's CPU per request compares, and ratios leave those rounds out."
+            f"{LIMITED} In {limited} of {runs} runs the load generator was at its own limit. "
+            "There, only the server's CPU per request compares, and ratios leave those rounds out."
         )
     if result.machine["busy"]:
         share = result.machine["others_share"]
         said.append(
-            f"Other programs used {share * 100:.0f} % of this machine's CPUs: the counts hold all the "
-            "same, but measure the speed again when it is quiet."
+            f"Other programs used {share * 100:.0f} % of this machine's CPUs: the counts hold all "
+            "the same, but measure the speed again when it is quiet."
         )
     said += machine_lines(result)
     return said

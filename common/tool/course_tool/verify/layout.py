@@ -60,9 +60,9 @@ def missing_parts(chapter: Chapter) -> Iterator[str]:
             yield f"{part.relative_to(chapter.root)}: chapter {chapter.number} has no {what}."
 
 
+_STRINGS = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
 _TEST_CASE = re.compile(
-    r'^(?:TEST_CASE|TEMPLATE_TEST_CASE)\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)(?:,\s*((?:"(?:[^"\\]|\\.)*"\s*)+))?',
-    re.MULTILINE,
+    rf"^(?:TEMPLATE_)?TEST_CASE\(\s*{_STRINGS}(?:,\s*{_STRINGS})?", re.MULTILINE
 )
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from course_tool.paths import relative
+
 
 @dataclass(frozen=True)
 class VerifyOptions:
@@ -56,11 +58,11 @@ class Context:
     def logs(self) -> Path:
         return self.work / "logs"
 
-    def write_log(self, name: str, text: str) -> Path:
+    def write_log(self, name: str, text: str) -> str:
         self.logs.mkdir(parents=True, exist_ok=True)
         file = self.logs / f"{name}.log"
         file.write_text(text, encoding="utf-8")
-        return file
+        return relative(file)
 
 
 @dataclass(frozen=True)
@@ -77,3 +79,4 @@ class Verdict:
     item: Item
     outcome: Outcome
     seconds: float
+    cpu_seconds: float  # of all its processes: what is left on a machine that does other things

@@ -15,6 +15,7 @@ from course_tool.verify.sources import Rule, Source
 
 WORDS_MIN = 1300
 WORDS_MAX = 2300
+KEEP_IT_HERE = "the site works offline. Keep the file in docs/assets/."
 
 _FENCED = re.compile(r"^([ \t]*)(```+|~~~+)[^\n]*\n.*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
 _NOT_PROSE = re.compile(
@@ -64,7 +65,8 @@ _OUTSIDE = r"[\"'`]?\s*(?P<url>(?:(?:https?|wss?):)?//[^\s\"'`)>]+)"
 _FETCHES = tuple(
     re.compile(before + _OUTSIDE, re.IGNORECASE)
     for before in (
-        r"<(?:script|img|iframe|source|video|audio|embed|track|input)\b[^>]*?\s(?:src|srcset|poster)=",
+        r"<(?:script|img|iframe|source|video|audio|embed|track|input)\b[^>]*?\s(?:src|srcset)=",
+        r"<video\b[^>]*?\sposter=",
         r"<(?:image|use)\b[^>]*?\s(?:xlink:)?href=",
         r"<object\b[^>]*?\sdata=",
         r"\burl\(\s*",
@@ -81,17 +83,8 @@ _NAMES_ONLY = re.compile(
 )
 
 
-def outside_requests(name: str, text: str) -> Iterator[str]:
-    """What a browser that shows this file would ask another host for."""
-    for offset, url in sorted(_requests(text)):
-        line = text.count("\n", 0, offset) + 1
-        yield (
-            f"{name}:{line}: asks another host for {url}; the site works offline. "
-            "Keep the file in docs/assets/."
-        )
-
-
-def _requests(text: str) -> Iterator[tuple[int, str]]:
+def outside_requests(text: str) -> Iterator[tuple[int, str]]:
+    """Where a file makes a browser ask another host, and for what."""
     for pattern in _FETCHES:
         for match in pattern.finditer(text):
             yield match.start(), match["url"]
@@ -103,14 +96,16 @@ def _requests(text: str) -> Iterator[tuple[int, str]]:
 
 def source_requests(source: Source) -> Iterator[str]:
     text = without_fences(source.text) if source.matches("*.md") else source.text
-    yield from outside_requests(source.path, text)
+    for offset, url in sorted(outside_requests(text)):
+        yield source.at(source.line_of(offset), f"asks another host for {url}; {KEEP_IT_HERE}")
 
 
 def configured_requests(source: Source) -> Iterator[str]:
     """extra_css and extra_javascript of mkdocs.yml."""
     for number, line in enumerate(source.lines, start=1):
         if re.match(r"\s*-\s+[\"']?(?:https?:)?//", line):
-            yield source.at(number, f"asks another host: {line.strip()}; the site works offline.")
+            url = line.strip(" -\"'")
+            yield source.at(number, f"asks another host for {url}; {KEEP_IT_HERE}")
 
 
 RULES = (

@@ -10,8 +10,10 @@ from course_tool.verify.sources import Rule, Source
 
 FUNCTION_LINES_MAX = 60
 _STARTS_PROCESSES = frozenset({"run", "call", "check_call", "check_output", "Popen"})
-# The one place that starts processes; what it starts has a timeout and ends with the tool.
-_OWNER_OF_PROCESSES = "common/tool/course_tool/processes.py"
+# What these start has a deadline or the reader's terminal, and ends with the tool.
+_OWNERS_OF_PROCESSES = frozenset(
+    f"common/tool/course_tool/{name}.py" for name in ("processes", "foreground")
+)
 
 
 def _parse(source: Source) -> ast.Module | None:
@@ -45,7 +47,7 @@ def _starts_a_process(call: ast.Call) -> bool:
 
 
 def processes(source: Source) -> Iterator[str]:
-    """In the tool, only processes.py starts any; elsewhere each has a list and a timeout."""
+    """In the tool, its owners alone start any; elsewhere each has a list and a timeout."""
     tree = _parse(source)
     for node in ast.walk(tree) if tree else ():
         if not (isinstance(node, ast.Call) and _starts_a_process(node)):
@@ -54,7 +56,7 @@ def processes(source: Source) -> Iterator[str]:
         popen = isinstance(node.func, ast.Attribute) and node.func.attr == "Popen"
         if "shell" in keywords:
             yield source.at(node.lineno, "a process gets a list of arguments, never a shell line.")
-        if source.matches("common/tool/*") and source.path != _OWNER_OF_PROCESSES:
+        if source.matches("common/tool/*") and source.path not in _OWNERS_OF_PROCESSES:
             yield source.at(
                 node.lineno,
                 "the tool starts processes through course_tool.processes, which ends them again.",

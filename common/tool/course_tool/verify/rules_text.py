@@ -23,7 +23,9 @@ TEXT = CODE + MARKDOWN + ("*.toml", "*.json", "*.yml", "*.css", "*.js", "*.svg",
 PROSE = MARKDOWN + ("solutions/*/chapter.toml",)
 
 _FENCE = re.compile(r"\s*(```|~~~)")
-_UNBREAKABLE = re.compile(r"^\s*(\||<|--8<--|\[[^\]]+\]:\s|!\[)|https?://\S{40,}")
+_UNBREAKABLE = re.compile(
+    r"^\s*(\||<|--8<--|#|\?\?\?|!!!|===|\[[^\]]+\]:\s|!\[)|https?://\S{40,}"
+)
 
 
 def width(source: Source) -> Iterator[str]:
@@ -35,7 +37,7 @@ def width(source: Source) -> Iterator[str]:
 
 
 def width_of_prose(source: Source) -> Iterator[str]:
-    """As width(), but for what Markdown cannot break: tables, HTML, includes, addresses, output."""
+    """As width(), but for what Markdown cannot break: tables, titles, includes, addresses."""
     fenced = False
     for number, line in enumerate(source.lines, start=1):
         if _FENCE.match(line):
@@ -69,7 +71,8 @@ def prose_words(source: Source) -> Iterator[str]:
     for offset, word in banned_in_prose(source.text):
         yield source.at(
             source.line_of(offset),
-            f"{' '.join(word.split())!r} tells a reader who is stuck that they should not be; say it without.",
+            f"{' '.join(word.split())!r} tells a reader who is stuck that they should not be; "
+            "say it without.",
         )
 
 
@@ -91,7 +94,9 @@ def spdx(source: Source) -> Iterator[str]:
 
 
 _HOME = re.compile(r"(?<![\w.~/$}:-])/(?:home|Users|root|work|farm|opt/hosted\w*)/[\w.-]+")
-_MIRROR = re.compile(r"deb\.debian\.org|archive\.ubuntu\.com|(?<![\w.-])mirrors?\.[a-z][\w.-]+")
+_MIRROR = re.compile(
+    r"deb\.debian\.org|archive\.ubuntu\.com|(?<![\w.-])mirrors?(?:\.[a-z0-9-]+){2}"
+)
 
 
 def machine_traces(source: Source) -> Iterator[str]:

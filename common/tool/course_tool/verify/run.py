@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.text import Text
@@ -74,6 +77,25 @@ def run_verify(options: VerifyOptions, items: Sequence[Item] = ITEMS, work: Path
     """Proves every item, or those of options.only. 0 if all of them hold, else 1."""
     selected = select_items(options.only, items)
     work.mkdir(parents=True, exist_ok=True)
+    with _alone_in(work):
+        return _prove_all(selected, options, work)
+
+
+@contextmanager
+def _alone_in(work: Path) -> Iterator[None]:
+    """Two runs would build in one folder, and each would judge what the other has written."""
+    with open(work / "lock", "w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CourseError(
+                "Another `./course verify` runs in this clone. Wait for it, or verify in a clone "
+                "of its own: git clone . ../proof"
+            ) from None
+        yield
+
+
+def _prove_all(selected: Sequence[Item], options: VerifyOptions, work: Path) -> int:
     (work / RESULT.name).unlink(missing_ok=True)
     verdicts: list[Verdict] = []
     for position, item in enumerate(selected, start=1):
@@ -90,7 +112,7 @@ def run_verify(options: VerifyOptions, items: Sequence[Item] = ITEMS, work: Path
 
 def prove(item: Item, options: VerifyOptions, work: Path) -> Verdict:
     """Runs one item; whatever it raises is its failure, and the next item's turn comes."""
-    started = time.monotonic()
+    started, cpu_started = time.monotonic(), _cpu_seconds()
     context = Context(options, work, _say)
     try:
         outcome = item.prove(context)
@@ -102,7 +124,12 @@ def prove(item: Item, options: VerifyOptions, work: Path) -> Verdict:
         outcome = Outcome("checks", failures=[sentence])
     if outcome.holds and outcome.proved == 0:
         outcome.failures.append(f"{item.name} found nothing to prove; is the clone whole?")
-    return Verdict(item, outcome, time.monotonic() - started)
+    return Verdict(item, outcome, time.monotonic() - started, _cpu_seconds() - cpu_started)
+
+
+def _cpu_seconds() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _say(text: str) -> None:
@@ -176,6 +203,7 @@ def _as_json(verdict: Verdict) -> dict[str, object]:
         "proved": verdict.outcome.proved,
         "unit": verdict.outcome.unit,
         "seconds": round(verdict.seconds, 1),
+        "cpu_seconds": round(verdict.cpu_seconds, 1),
         "failures": verdict.outcome.failures,
         "notes": verdict.outcome.notes,
     }

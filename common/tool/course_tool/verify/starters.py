@@ -8,7 +8,6 @@ other, and the tests of the tasks before it must stay green, for that is the ord
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -116,17 +115,23 @@ def order_problem(result: TestResult, open_task: str) -> str | None:
 def foreign_chapters(commands: Sequence[dict[str, str]], chapters_folder: Path) -> Iterator[str]:
     """Compile commands of one chapter's targets that see another chapter's starter."""
     for command in commands:
-        owner = re.search(r"/CMakeFiles/(\d\d)-", command.get("output", ""))
+        owner = _owner(command)
         if owner is None:
             continue
         for seen in re.findall(
             rf"{re.escape(str(chapters_folder))}/((\d\d)-[\w-]+)", _includes(command)
         ):
-            if seen[1] != owner[1]:
+            if seen[1] != owner:
                 yield (
-                    f"{Path(command['file']).name} of chapter {owner[1]} is compiled with the "
+                    f"{Path(command['file']).name} of chapter {owner} is compiled with the "
                     f"starter chapters/{seen[0]}: link chapter-{seen[1]}-base instead."
                 )
+
+
+def _owner(command: dict[str, str]) -> str | None:
+    """The chapter whose target this is, by the folder of its object file."""
+    found = re.search(r" -o \S*/CMakeFiles/(\d\d)-", command["command"])
+    return found[1] if found else None
 
 
 def _includes(command: dict[str, str]) -> str:
@@ -151,9 +156,8 @@ def prove_starters(context: Context) -> Outcome:
             f"{builds.build_failure(built.stdout + built.stderr)} (see {log})"
         )
         return outcome
-    commands = json.loads(folder.compile_commands.read_text(encoding="utf-8"))
-    outcome.fail_all(dict.fromkeys(foreign_chapters(commands, tree.chapters)))
-    _check_with_clang(context, outcome, commands, tree)
+    outcome.fail_all(dict.fromkeys(foreign_chapters(folder.commands(), tree.chapters)))
+    _check_with_clang(context, outcome, tree)
     results = run_tests(folder.preset, name_regex=r"^[0-9][0-9]\.[0-9]+ ", env=NOTHING_SKIPPED)
     outcome.fail_all(tasks_without_test(chapters, results))
     for result in results:
@@ -169,24 +173,25 @@ def _check_red(context: Context, outcome: Outcome, result: TestResult, todo: str
     outcome.check(problem)
 
 
-def _check_with_clang(
-    context: Context, outcome: Outcome, commands: Sequence[dict[str, str]], tree: Tree
-) -> None:
-    """The starter's files and tests again, by Clang's warnings; GCC's were errors in the build."""
+def _check_with_clang(context: Context, outcome: Outcome, tree: Tree) -> None:
+    """The starters and their tests again, by Clang's warnings; GCC's were errors in the build."""
     clang = builds.newest_clang()
     if clang is None:
         outcome.notes.append("no Clang here, so its warnings were not asked for")
         return
     context.step(f"warnings of {Path(clang).name}")
-    ours = [each for each in commands if re.search(r"/CMakeFiles/\d\d-", each.get("output", ""))]
+    folder = BuildFolder("starters-clang")  # configured for its flags, and never built
+    folder.configure("student", tree.root, COURSE_WERROR="ON", CMAKE_CXX_COMPILER=clang)
+    ours = [command for command in folder.commands() if _owner(command)]
+    if not ours:
+        raise CourseError(f"{folder.path} has no compile command of a chapter.")
     with ThreadPoolExecutor(cores()) as pool:
-        for problem in pool.map(lambda command: _clang_problem(clang, command), ours):
-            outcome.fail_all([problem] if problem else [])
+        outcome.fail_all(problem for problem in pool.map(_syntax_problem, ours) if problem)
 
 
-def _clang_problem(clang: str, command: dict[str, str]) -> str | None:
+def _syntax_problem(command: dict[str, str]) -> str | None:
     words = shlex.split(command["command"])
-    args = [clang, *words[1 : words.index("-o")], "-fsyntax-only", "-Werror", command["file"]]
+    args = [*words[: words.index("-o")], "-fsyntax-only", command["file"]]
     finished = run(
         args, timeout_s=SYNTAX_TIMEOUT_S, cwd=Path(command["directory"]), env=builds.PLAIN_ENV
     )

@@ -31,8 +31,8 @@ RULES: tuple[Rule, ...] = (
 TOOL_TIMEOUT_S = 300
 # clang-format's layout and clang-tidy's checks differ from version to version.
 LLVM_VERSION = 19
-RUFF_RULES = "E,F,W,B,UP,C4,SIM,RET,PIE,RUF100"
-RUFF_LEFT_OUT = "E501,SIM105"  # our own rule says the first; try and pass is plain enough
+RUFF_RULES = "E,F,W,B,UP,C4,SIM,RET,PIE,PLW1509,RUF100"
+RUFF_LEFT_OUT = "E501,SIM105,SIM108"  # E501 is ours; the others would make plain lines clever
 
 
 def prove_rules(context: Context) -> Outcome:
@@ -124,8 +124,8 @@ def _in_parallel(
     work: Callable[[Path], str | None], files: Sequence[Path], what: str, outcome: Outcome
 ) -> None:
     with console.progress(what, total=len(files)) as steps, ThreadPoolExecutor(cores()) as pool:
-        for file, problem in zip(files, pool.map(work, files), strict=True):
-            steps.step(file.name)
+        for done, problem in enumerate(pool.map(work, files), start=1):
+            steps.at(done, len(files), files[done - 1].name)
             outcome.check(problem)
 
 
@@ -153,8 +153,7 @@ def prove_headers(context: Context) -> Outcome:
 def _solution_commands() -> list[dict[str, str]]:
     folder = BuildFolder("release")
     folder.configure("release", COURSE_WERROR="ON")
-    commands = json.loads(folder.compile_commands.read_text(encoding="utf-8"))
-    return [each for each in commands if Path(each["file"]).is_relative_to(ROOT)]
+    return [each for each in folder.commands() if Path(each["file"]).is_relative_to(ROOT)]
 
 
 def _flags_near(header: Path, commands: Iterable[dict[str, str]]) -> list[str]:
@@ -177,7 +176,7 @@ def prove_tidy(context: Context) -> Outcome:
     def problem(file: Path) -> str | None:
         if known.was_clean(file):
             return None
-        args = [tidy, "-p", database, "--quiet", "--warnings-as-errors=*", file]
+        args = [tidy, "-p", database, "--quiet", "--extra-arg=-Wno-unknown-warning-option", file]
         finished = processes.run(args, timeout_s=TOOL_TIMEOUT_S)
         said = finished.stdout + finished.stderr
         if finished.returncode == 0:

@@ -16,7 +16,7 @@ from course_tool.errors import CourseError
 from course_tool.paths import ROOT, TESTS, relative
 from course_tool.processes import Finished, run
 from course_tool.verify.outcome import Context, Outcome
-from course_tool.verify.rules_pages import outside_requests
+from course_tool.verify.rules_pages import KEEP_IT_HERE, outside_requests
 from course_tool.verify.trees import cores
 
 SUITE_TIMEOUT_S = 900
@@ -35,20 +35,16 @@ def _pytest(context: Context, folder: Path) -> Outcome:
     outcome = Outcome("tests")
     report = context.work / f"pytest-{folder.name}.xml"
     report.unlink(missing_ok=True)
-    args = [
-        sys.executable,
-        "-m",
-        "pytest",
-        folder,
-        "-q",
-        "-n",
-        str(cores()),
-        "-p",
-        "no:cacheprovider",
-    ]
-    args += ["--junitxml", report]
-    with console.progress(f"Running {relative(folder)}"):
-        finished = run(args, timeout_s=SUITE_TIMEOUT_S, env={"COURSE_REQUIRE_FEATURES": "1"})
+    args = [sys.executable, "-m", "pytest", folder, "-v", "-p", "no:cacheprovider"]
+    # Some tests build for a minute: the other core takes over what would wait behind them.
+    args += ["-n", str(cores()), "--dist", "worksteal", "--junitxml", report]
+    with console.progress(f"Running {relative(folder)}", total=100) as steps:
+        finished = run(
+            args,
+            timeout_s=SUITE_TIMEOUT_S,
+            env={"COURSE_REQUIRE_FEATURES": "1"},
+            on_line=lambda line: _show(line, steps),
+        )
     log = context.write_log(f"pytest-{folder.name}", finished.stdout + finished.stderr)
     if not report.is_file():
         raise CourseError(f"pytest could not run {relative(folder)}; what it said is in {log}")
@@ -57,6 +53,13 @@ def _pytest(context: Context, folder: Path) -> Outcome:
     if outcome.holds and finished.returncode != 0:
         outcome.failures.append(f"pytest {relative(folder)} ended badly; what it said is in {log}")
     return outcome
+
+
+def _show(line: str, steps: console.Steps) -> None:
+    """xdist's lines: `[gw1] [ 42%] PASSED tests/cli/test_a.py::test_b`."""
+    found = re.match(r"\[gw\d+\] \[ *(\d+)%\] \w+ \S*::(\S+)", line)
+    if found:
+        steps.at(int(found[1]), 100, found[2][:40])
 
 
 def read_junit(report: Path) -> Iterator[str | None]:
@@ -102,16 +105,20 @@ def prove_site(context: Context) -> Outcome:
                 f"mkdocs could not build the site: {_last_line(finished)} ({log})"
             )
         return outcome
-    for page in sorted(site.rglob("*.html")):
-        found = list(outside_requests(page.relative_to(site).as_posix(), page.read_text("utf-8")))
-        outcome.fail_all(found)
-        outcome.proved += not found
-    for sheet in sorted(site.rglob("*.css")):
-        outcome.fail_all(
-            outside_requests(sheet.relative_to(site).as_posix(), sheet.read_text("utf-8"))
-        )
+    asking: dict[str, list[str]] = {}
+    files = sorted([*site.rglob("*.html"), *site.rglob("*.css")])
+    for file in files:
+        for _, url in outside_requests(file.read_text(encoding="utf-8")):
+            asking.setdefault(url, []).append(file.relative_to(site).as_posix())
+    outcome.proved = len([file for file in files if file.suffix == ".html"])
+    outcome.fail_all(_request(url, names) for url, names in asking.items())
     _check_chapters_present(site, outcome)
     return outcome
+
+
+def _request(url: str, names: list[str]) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"the site: {names[0]}{more}: asks another host for {url}; {KEEP_IT_HERE}"
 
 
 def _check_chapters_present(site: Path, outcome: Outcome) -> None:

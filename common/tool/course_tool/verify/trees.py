@@ -8,6 +8,7 @@ build/verify/, and are kept: the next run compiles only what changed.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -74,9 +75,9 @@ class BuildFolder:
         self.preset = f"verify/{name}"  # what ctests.run_tests takes
         self.path = builds.folder(self.preset)
 
-    @property
-    def compile_commands(self) -> Path:
-        return self.path / "compile_commands.json"
+    def commands(self) -> list[dict[str, str]]:
+        """How each file is compiled: its directory, command and file."""
+        return json.loads((self.path / "compile_commands.json").read_text(encoding="utf-8"))
 
     def configure(self, preset: str, source: Path = ROOT, **definitions: str) -> None:
         """Configures a preset into this folder, with more cache entries."""

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Runs the load generator and reads what it wrote."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from course_tool import builds
+
+DEADLINE_S = 40
+
+
+@functools.cache
+def loadgen() -> Path:
+    """The program that COURSE_LOADGEN names, else the reference build's, brought up to date."""
+    named = os.environ.get("COURSE_LOADGEN")
+    if named:
+        return Path(named)
+    builds.build("reference", ["loadgen"])
+    return builds.program("reference", "loadgen")
+
+
+@dataclass(frozen=True)
+class Run:
+    code: int
+    out: str
+    err: str
+    json: dict[str, Any]  # empty if nothing was written
+    seconds: float
+
+
+def start(*args: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [loadgen(), *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(*args: object) -> Run:
+    """A run to its end, with its JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "result.json"
+        began = time.monotonic()
+        process = start(*args, "--json", file)
+        try:
+            out, err = process.communicate(timeout=DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
+        seconds = time.monotonic() - began
+        text = file.read_text() if file.exists() else ""
+        return Run(process.returncode, out, err, json.loads(text) if text else {}, seconds)

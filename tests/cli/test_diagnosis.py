@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: MIT
+"""What is read out of Catch2's output; the samples are its own, from version 3.7.1."""
+
+from __future__ import annotations
+
+import pytest
+from course_tool.diagnosis import Finding, Todo, diagnose, shorten
+from course_tool.paths import ROOT
+from live_course import dedent
+
+BAR = "-" * 79
+DOTS = "." * 79
+TILDES = "~" * 79
+ENDS = "=" * 79
+
+
+def output(body: str, before: str = "") -> str:
+    """A red run of one case, as CTest hands it on."""
+    return (
+        f'{before}Filters: "01.1 a case"\nRandomness seeded to: 3583580040\n\n{TILDES}\n'
+        "01-tests is a Catch2 v3.7.1 host application.\nRun with -? for options\n\n"
+        f"{BAR}\n01.1 a case\n{BAR}\n{ROOT}/tests/01-x/a_test.cpp:5\n{DOTS}\n\n"
+        f"{dedent(body)}\n{ENDS}\ntest cases: 1 | 1 failed\nassertions: 3 | 3 failed\n\n"
+    )
+
+
+def test_each_failed_assertion_is_a_finding() -> None:
+    found = diagnose(
+        output(f"""
+            {ROOT}/tests/01-x/a_test.cpp:7: FAILED:
+              CHECK( 1 + 1 == 3 )
+            with expansion:
+              2 == 3
+            with message:
+              the usual cause: you forgot
+              and a second line
+
+            {ROOT}/tests/01-x/a_test.cpp:8: FAILED:
+              CHECK_FALSE( true )
+            with expansion:
+              !true
+
+            {ROOT}/tests/01-x/a_test.cpp:10: FAILED:
+            explicitly with message:
+              recv returned, but nothing was written
+        """)
+    )
+    message = "the usual cause: you forgot\nand a second line"
+    assert found.findings == (
+        Finding("tests/01-x/a_test.cpp:7", "CHECK( 1 + 1 == 3 )", "2 == 3", "", message, ""),
+        Finding("tests/01-x/a_test.cpp:8", "CHECK_FALSE( true )", "!true", "", "", ""),
+        Finding(
+            "tests/01-x/a_test.cpp:10", "", "", "", "recv returned, but nothing was written", ""
+        ),
+    )
+    assert (found.todo, found.signal, found.children, found.tail) == (None, None, (), ())
+
+
+def test_sections_do_not_run_into_each_other() -> None:
+    found = diagnose(
+        output(f"""
+            /elsewhere/t.cpp:17: FAILED:
+            explicitly with message:
+              first
+
+            {BAR}
+            01.1 a case
+              in a section
+            {BAR}
+            /elsewhere/t.cpp:18
+            {DOTS}
+
+            /elsewhere/t.cpp:19: FAILED:
+              CHECK( second )
+            with expansion:
+              false
+        """)
+    )
+    assert [finding.message for finding in found.findings] == ["first", ""]
+    assert [finding.where for finding in found.findings] == [
+        "/elsewhere/t.cpp:17",
+        "/elsewhere/t.cpp:19",
+    ]
+    assert found.findings[1].expression == "CHECK( second )"
+
+
+def test_exceptions_that_came_and_that_did_not_come() -> None:
+    came, missing = diagnose(
+        output("""
+            /t.cpp:18: FAILED:
+              CHECK_NOTHROW( go() )
+            due to unexpected exception with messages:
+              got 0 of 6 bytes
+              then nothing more
+
+            /t.cpp:19: FAILED:
+              CHECK_THROWS_AS( 1, std::runtime_error )
+            because no exception was thrown where one was expected:
+        """)
+    ).findings
+    assert came.exception == "got 0 of 6 bytes\nthen nothing more"
+    assert missing.reason == "because no exception was thrown where one was expected"
+    assert missing.expression == "CHECK_THROWS_AS( 1, std::runtime_error )"
+
+
+def test_lines_that_catch2_broke_are_joined_and_others_are_not() -> None:
+    [finding] = diagnose(
+        output("""
+            /t.cpp:18: FAILED:
+              CHECK( identical )
+            with messages:
+              send() returned less than it was given, and the rest was never sent: go on
+              from where it stopped
+              another message
+        """)
+    ).findings
+    assert finding.message == (
+        "send() returned less than it was given, and the rest was never sent: go on "
+        "from where it stopped\nanother message"
+    )
+
+
+TODO = (
+    f"TODO 01.2: Send all of it\n  write it at {ROOT}/chapters/01-x/echo.hpp:33\n"
+    "  read     docs/chapters/01-x.md\n"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        output("/t.cpp:1: FAILED:\ndue to unexpected exception with message:\n  TODO 01.2", TODO),
+        output("", "terminate called after throwing\n" + TODO),
+        output("/t.cpp:1: FAILED:\n  CHECK( x )\n")
+        + "01-server (pid 5) ended by itself: it exited with status 1; its stderr:\n"
+        + "".join(f"    {line}\n" for line in TODO.splitlines()),
+    ],
+    ids=["thrown", "in a noexcept function", "in a server"],
+)
+def test_an_unwritten_task_is_found_wherever_it_was_met(text: str) -> None:
+    assert diagnose(text).todo == Todo(
+        "01.2", "Send all of it", "chapters/01-x/echo.hpp:33", "docs/chapters/01-x.md"
+    )
+
+
+@pytest.mark.parametrize(
+    ("broken", "whole"),
+    [
+        ("/a rather long\n  name/chapters/x.hpp:46", "/a rather long name/chapters/x.hpp:46"),
+        ("/and-another-\n  one/chapters/x.hpp:46", "/and-another-one/chapters/x.hpp:46"),
+        ("/long/folder/\n  chapters/x.hpp:46", "/long/folder/chapters/x.hpp:46"),
+        ("/long/chapters/x.hpp:46\n ", "/long/chapters/x.hpp:46"),
+    ],
+)
+def test_a_long_path_is_put_together_again(broken: str, whole: str) -> None:
+    text = (
+        "due to unexpected exception with message:\n  the server did not start: it said:\n"
+        f"    TODO 01.1: Open a\n  socket\n    write it at {broken}\n"
+        "    read     docs/chapters/01-x.md\n"
+    )
+    assert diagnose(text).todo == Todo("01.1", "Open a socket", whole, "docs/chapters/01-x.md")
+
+
+def test_a_signal_is_said_with_what_it_means() -> None:
+    found = diagnose(
+        output(
+            """
+            /t.cpp:62: FAILED:
+              {Unknown expression after the reported line}
+            due to a fatal error condition:
+              SIGPIPE was raised: pass MSG_NOSIGNAL to send()
+              SIGSEGV - Segmentation violation signal
+            """,
+            "sanitizers say nothing\n",
+        )
+    )
+    assert found.signal == "SIGSEGV: it touched memory that is not its own"
+    [finding] = found.findings
+    assert finding.expression == ""
+    assert finding.message == "SIGPIPE was raised: pass MSG_NOSIGNAL to send()"
+    assert found.tail == ("sanitizers say nothing",)
+
+
+def test_reports_on_children_are_kept_apart() -> None:
+    found = diagnose(
+        output("""
+            /t.cpp:62: FAILED:
+              CHECK( server.stop() == exited(0) )
+            with expansion:
+              is still running == exited with status 0
+
+            01-server (pid 17) ended by itself: it was killed by signal 11; its stderr:
+                first line
+                second line
+            01-client (pid 18) is running; it printed nothing on stderr
+        """)
+    )
+    server, client = found.children
+    assert server.stderr == ("first line", "second line") and server.tells
+    assert client.state == "01-client (pid 18) is running" and not client.tells
+    assert found.findings[0].expansion == "is still running == exited with status 0"
+    assert found.tail == ()
+
+
+def test_without_a_report_there_is_what_was_printed() -> None:
+    printed = [f"line {number}" for number in range(40)]
+    found = diagnose("\n".join(printed))
+    assert found.findings == () and found.tail == tuple(printed[-12:])
+    assert diagnose("").tail == ()
+
+
+def test_of_a_sanitizers_report_it_is_what_is_about_the_course() -> None:
+    report = f"""
+        before
+        {"=" * 65}
+        ==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1 at pc 0x2
+        READ of size 1 at 0x1 thread T1
+            #0 0x2 in blocking::send_all(int, std::span<char>) {ROOT}/chapters/01-x/echo.hpp:33:42
+            #1 0x3 in std::__invoke_impl<a, b>(std::__invoke_other) /usr/include/c++/12/invoke.h:61
+            #2 0x4 in operator new[](unsigned long) (/tmp/build/01-tests+0x3)
+
+        SUMMARY: AddressSanitizer: heap-use-after-free
+        Shadow bytes around the buggy address:
+    """
+    assert diagnose(dedent(report)).tail == (
+        "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1 at pc 0x2",
+        "READ of size 1 at 0x1 thread T1",
+        "    #0 chapters/01-x/echo.hpp:33:42 in blocking::send_all",
+    )
+
+
+def test_the_clones_folder_is_left_out_of_paths() -> None:
+    assert shorten(f"see {ROOT}/a.hpp:3 and /b.hpp") == "see a.hpp:3 and /b.hpp"

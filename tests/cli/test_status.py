@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""./course status, and the state file that it reads."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from course_tool import state
+from course_tool.chapters import load_chapter
+from course_tool.errors import CourseError
+from course_tool.state import Record, State, changing, fingerprint, load
+from course_tool.status import Standing, duration, progress_of
+from live_course import LiveCourse, flat
+
+
+def test_a_fresh_clone_has_everything_to_do(live: LiveCourse) -> None:
+    done = live.run("status")
+    assert done.code == 0
+    assert done.out.count("not started") == 8  # 3 tasks and a contract, twice
+    assert "01 The first: 0 of 3 tasks done, 35 min left" in done.out
+    assert "Left: 1 h 10 min of 1 h 10 min." in done.out
+    assert "Next: task 01.1, add: ./course test 01 -t 01.1" in done.out
+
+
+def test_it_follows_a_student_through_a_chapter(live: LiveCourse) -> None:
+    live.solve("01.1", "01.2")
+    live.say("01.2: red")
+    assert flat(live.run("status").out).count("started, not tested") == 2
+    live.run("test", "01")
+    out = flat(live.run("status").out)
+    assert "01.1 Add done" in out
+    assert '01.2 Say "yes" red' in out
+    assert "01.3 Subtract not started" in out
+    assert "1 of 3 tasks done, 18 min left" in out  # the page is read; 2/3 of 20, and 5
+    live.say("a comment")
+    assert "01.1 Add changed since it was green" in flat(live.run("status").out)
+
+
+def test_a_green_chapter_has_its_checkpoint_left(live: LiveCourse) -> None:
+    live.solve()
+    live.run("test", "01")
+    out = live.run("status").out
+    assert "3 of 3 tasks done, 5 min left" in out
+    assert "Next: the checkpoint of chapter 01: ./course bench 01" in out
+    state.remember_checkpoint("01", live.root / ".course")
+    out = live.run("status").out
+    assert "3 of 3 tasks done, 0 min left" in out
+    assert "Next: task 02.1" in out
+
+
+def test_it_starts_at_once(live: LiveCourse) -> None:
+    live.run("status")  # compiles the modules
+    least_s = min(cpu_seconds(live) for _ in range(3))
+    assert least_s < 0.5, f"./course status took {least_s:.2f} s of CPU: what does it import?"
+
+
+def cpu_seconds(live: LiveCourse) -> float:
+    """CPU time, since the machine may be busy with other things."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    live.run("status")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def test_from_any_folder_and_with_spaces_in_the_path(live: LiveCourse, tmp_path: Path) -> None:
+    assert " " in str(live.root)
+    for folder in (tmp_path, live.yours, Path("/")):
+        assert "01 The first" in live.run("status", cwd=folder).out
+
+
+@pytest.mark.parametrize("env", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_without_a_terminal_there_are_no_colors(live: LiveCourse, env: dict[str, str]) -> None:
+    assert "\x1b" not in live.run("status", env=env).out
+
+
+def test_colors_where_they_are_forced_and_not_with_no_color(live: LiveCourse) -> None:
+    forced = {"FORCE_COLOR": "1", "TERM": "xterm"}
+    colored = live.run("status", env=forced).out
+    plain = live.run("status", env={**forced, "NO_COLOR": "1"}).out
+    assert re.search("\x1b\\[[0-9;]*3[0-9]m|\x1b\\[[0-9;]*2m", colored)
+    assert not re.search("\x1b\\[[0-9;]*3[0-9]m", plain)
+
+
+CORRUPT = [
+    "",
+    "{",
+    "[]",
+    '{"version": 2}',
+    '{"version": 1, "records": {"01.1": "green"}}',
+    '{"version": 1, "records": {"01.1": {"result": "blue", "fingerprint": ""}}}',
+    '{"version": 1, "hints": {"01.1": "two"}}',
+    '{"version": 1, "hints": {"01.1": -1}}',
+    '{"version": 1, "checkpoints": "01"}',
+    "\xff\xfe",
+]
+
+
+@pytest.mark.parametrize("text", CORRUPT)
+def test_a_corrupt_state_is_set_aside_and_said_once(live: LiveCourse, text: str) -> None:
+    folder = live.root / ".course"
+    folder.mkdir()
+    (folder / "state.json").write_bytes(text.encode("latin-1"))
+    done = live.run("status")
+    assert done.code == 0
+    assert "01 The first: 0 of 3 tasks done" in done.out
+    said = done.err.splitlines()
+    assert len(said) == 1 and "state.json.corrupt-1" in said[0]
+    assert (folder / "state.json.corrupt-1").read_bytes() == text.encode("latin-1")
+    assert live.run("status").err == ""
+
+
+def test_the_second_corrupt_state_gets_the_second_name(tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / "state.json").write_text(f"broken {number}")
+        assert load(tmp_path) == State()
+    assert (tmp_path / "state.json.corrupt-1").read_text() == "broken 1"
+    assert (tmp_path / "state.json.corrupt-2").read_text() == "broken 2"
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    with changing(tmp_path) as remembered:
+        remembered.records["01.1"] = Record("green", "abc")
+        remembered.hints["01.2"] = 2
+    state.remember_checkpoint("01", tmp_path)
+    state.remember_checkpoint("01", tmp_path)
+    assert load(tmp_path) == State({"01.1": Record("green", "abc")}, {"01.2": 2}, ["01"])
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["state.json", "state.lock"]
+
+
+def test_changes_made_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    def add(number: int) -> None:
+        with changing(tmp_path) as remembered:
+            remembered.hints[f"01.{number}"] = number
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(40)))
+    assert len(json.loads((tmp_path / "state.json").read_text())["hints"]) == 40
+
+
+def test_a_change_that_fails_changes_nothing(tmp_path: Path) -> None:
+    with changing(tmp_path) as remembered:
+        remembered.hints["01.1"] = 1
+    with pytest.raises(RuntimeError), changing(tmp_path) as remembered:
+        remembered.hints["01.1"] = 2
+        raise RuntimeError
+    assert load(tmp_path).hints == {"01.1": 1}
+
+
+def test_a_state_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(CourseError, match="Could not write .*file"), changing(tmp_path / "file"):
+        pass
+
+
+def test_the_fingerprint_sees_sources_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "a.hpp").write_text("one")
+    first = fingerprint(tmp_path)
+    for other in ("a.hpp~", ".a.hpp.swp", "notes.md", ".hidden.hpp"):
+        (tmp_path / other).write_text("x")
+    assert fingerprint(tmp_path) == first
+    (tmp_path / "b.cpp").write_text("")
+    assert fingerprint(tmp_path) != first
+    (tmp_path / "b.cpp").unlink()
+    (tmp_path / "a.hpp").write_text("two")
+    assert fingerprint(tmp_path) != first
+    assert fingerprint(tmp_path / "missing") == ""
+
+
+def test_a_task_in_two_places_is_begun_when_one_of_them_is(live: LiveCourse) -> None:
+    chapter = load_chapter(live.root / "solutions" / "01-first")
+    file = live.yours / "more.hpp"
+    assert progress_of(chapter, State()).tasks["01.2"] is Standing.NOT_STARTED
+    file.write_text(file.read_text().replace('COURSE_TODO("01.2");', "begun();", 1))
+    assert progress_of(chapter, State()).tasks["01.2"] is Standing.STARTED
+
+
+@pytest.mark.parametrize(
+    ("minutes", "text"), [(0, "0 min"), (59, "59 min"), (60, "1 h"), (135, "2 h 15 min")]
+)
+def test_minutes_in_words(minutes: int, text: str) -> None:
+    assert duration(minutes) == text
