@@ -20,8 +20,7 @@ namespace completion {
 
 class open_sockets {
  public:
-  // In the set for as long as this object lives. Declare it after the socket, so that it goes
-  // first.
+  // In the set for as long as this object lives. Declare it after the socket: it must go first.
   class entry {
    public:
     entry(open_sockets& sockets, int fd) : sockets_{sockets}, fd_{fd} { sockets_.add(fd_); }
@@ -41,8 +40,8 @@ class open_sockets {
     for (const int fd : fds_) ::shutdown(fd, how);
   }
 
-  // Calls `done` once there is no entry left: at once, or from the thread that removes the last
-  // one.
+  // Calls `done` once there is no entry left: at once, or from the thread that removes the last one.
+  // Nobody waits for who comes after that: such an entry is shut down both ways.
   void when_empty(std::function<void()> done) {
     std::unique_lock lock{mutex_};
     when_empty_ = std::move(done);
@@ -67,6 +66,7 @@ class open_sockets {
   void call_if_empty(std::unique_lock<std::mutex>& lock) {
     if (!fds_.empty() || !when_empty_) return;
     const auto done = std::exchange(when_empty_, nullptr);
+    how_ = SHUT_RDWR;
     lock.unlock();
     done();
   }

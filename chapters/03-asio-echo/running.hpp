@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Running an io_context on N threads, and ending it cleanly.
 // Owns     the threads, the signal_set and the grace timer.
-// Lifetime run_on_threads() returns when there is nothing left to do, or was stopped.
+// Lifetime run_on_threads() returns when no work is left or the io_context was stopped.
 // Threads  graceful_stop's handlers run in `control`, a strand shared with the acceptor.
 // Errors   what escapes from a handler is logged; the other sessions go on.
 #pragma once

@@ -2,7 +2,7 @@
 // 03-server: the echo server over asio, in callbacks or coroutines, on one thread or several.
 //
 //   ./course run 03 -- --port 9000
-//   ./course run 03 -- --port 9000 --style callbacks --threads 2
+//   ./course run 03 -- --port 9000 --callbacks --threads 2
 #include <asio/io_context.hpp>
 #include <asio/strand.hpp>
 #include <stdexcept>
@@ -35,5 +35,6 @@ int main(int argc, char** argv) {
     const completion::graceful_stop stop{control, acceptor, sockets};
     acceptor.accept();
     completion::run_on_threads(io, server.threads);
+    acceptor.throw_if_broken();
   });
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The accept loop, in both styles, and what it does when accept fails.
+// Accepts clients, starts a session for each in the style asked for, and survives a failed accept.
 // Owns     the acceptor and the timer that waits for a free descriptor.
 // Lifetime run the io_context to its end before the acceptor_loop goes.
-// Threads  handlers run in the executor given, a strand: one at a time, on any thread.
-// Errors   a client that is gone is skipped; without a free descriptor we wait retry_ms.
+// Threads  accept() before run(), close() in the strand; the handlers run in it, one at a time.
+// Errors   a client that is gone is skipped; without a free descriptor we wait retry_ms; if the
+//          listener itself is at fault, run() returns and throw_if_broken() throws.
 #pragma once
 
 #include <asio/awaitable.hpp>
@@ -48,14 +49,18 @@ class acceptor_loop {
     acceptor_.async_accept(io_, [this](const std::error_code& error, tcp::socket client) {
       if (!acceptor_.is_open()) return;
       if (error) return after_failure(error);
+      accept();  // first: a session that cannot start must not be the end of accepting
       start_session(std::move(client));
-      accept();
     });
   }
 
   void close() {
     acceptor_.close();
     retry_.cancel();
+  }
+
+  void throw_if_broken() const {
+    if (broken_) throw std::system_error{broken_, "accept"};
   }
 
  private:
@@ -67,7 +72,8 @@ class acceptor_loop {
           if (!canceled) accept();
         });
       case common::accept_failure::listener_broken:
-        throw std::system_error{error, "accept"};
+        broken_ = error;
+        return io_.stop();
       default:
         accept();
     }
@@ -97,6 +103,7 @@ class acceptor_loop {
   asio::steady_timer retry_;
   style sessions_;
   open_sockets& sockets_;
+  std::error_code broken_;  // set in the strand, read once run() has returned
 };
 
 }  // namespace completion

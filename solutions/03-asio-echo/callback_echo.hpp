@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The echo server in callbacks: every operation is given the function to call when it has
-// completed. Owns     a session owns its socket and buffer, and itself: the handler of the
-// operation in flight
-//          holds the one shared_ptr. When no operation is in flight, the session is gone.
-// Lifetime the io_context and open_sockets must outlive every session.
-// Threads  any that run the io_context; one operation at a time keeps a session on one of them.
+// A session in callbacks: each operation is given the function to call when it has completed.
+// Owns     its socket and its buffer. The session itself belongs to the handler of the operation in
+//          flight, which holds the one shared_ptr: with no operation in flight, it is gone.
+// Lifetime the open_sockets must outlive every session.
+// Threads  any that run the io_context: with one operation in flight, one handler runs at a time.
 // Errors   an error ends its session, and no other.
 // See      asio's tcp::socket::async_read_some, async_write
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The echo server in coroutines: the same operations, in the order in which they happen.
+// A session as a coroutine: the same operations, in the order in which they happen.
 // Owns     the coroutine's frame owns the socket and the buffer; asio owns the frame.
 // Lifetime `sockets` must outlive the coroutine: it is a reference to what main() keeps.
-// Threads  any that run the io_context; a coroutine is on one of them at a time.
+// Threads  any that run the io_context; a coroutine runs on one of them at a time.
 // Errors   an error ends its session: it is a value here, and nothing throws.
 #pragma once
 
@@ -23,8 +23,8 @@ namespace completion {
 
 using asio::ip::tcp;
 
-// Echoes until EOF or an error. Compare with callback_session: receive() and send() are two lines
-// of one loop now, and the session's members are local variables.
+// Echoes until EOF or an error, which ends in `error` and in no exception. Compare it with
+// callback_session: its members are local variables here, its two functions two lines of one loop.
 // --8<-- [start:coroutine]
 inline asio::awaitable<void> echo(tcp::socket socket, open_sockets& sockets) {
   const open_sockets::entry entry{sockets, socket.native_handle()};

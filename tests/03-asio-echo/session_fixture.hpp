@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "hang_guard.hpp"
 #include "open_sockets.hpp"
 #include "socket_pair.hpp"
 #include "unique_fd.hpp"
@@ -80,6 +81,7 @@ struct session_fixture {
 
   static constexpr int turns_until_stalled = 20;
 
+  hang_guard guard{"a call in the session waits; only async_ operations return at once"};
   completion::open_sockets sockets;
   asio::io_context io{1};
   common::unique_fd peer;
