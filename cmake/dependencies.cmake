@@ -37,8 +37,8 @@ if(NOT TARGET PkgConfig::liburing)
     "yourself (Debian and Ubuntu: apt install liburing-dev pkg-config).")
 endif()
 
-# Standalone asio 1.22: chapter 03's library, and a peer in chapter 14. Headers only; system headers,
-# so that its own warnings are not ours.
+# Standalone asio 1.22: chapter 03's library, and a peer in chapter 14. Headers only, and SYSTEM
+# headers: their warnings are not ours.
 find_path(ASIO_INCLUDE_DIR asio.hpp)
 if(NOT ASIO_INCLUDE_DIR)
   message(FATAL_ERROR "asio is missing. Run `./course start`, or install it yourself "

@@ -40,8 +40,8 @@ class open_sockets {
     for (const int fd : fds_) ::shutdown(fd, how);
   }
 
-  // Calls `done` once there is no entry left: at once, or from the thread that removes the last one.
-  // Nobody waits for who comes after that: such an entry is shut down both ways.
+  // Calls `done` once there is no entry left: at once, or from the thread that removes the last.
+  // Nobody waits for an entry that comes after that, so it is shut down both ways.
   void when_empty(std::function<void()> done) {
     std::unique_lock lock{mutex_};
     when_empty_ = std::move(done);

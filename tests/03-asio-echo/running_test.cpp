@@ -14,6 +14,7 @@
 
 #include "bytes.hpp"
 #include "client.hpp"
+#include "contract_server.hpp"
 #include "eventually.hpp"
 #include "hang_guard.hpp"
 #include "listen.hpp"
@@ -78,6 +79,7 @@ TEST_CASE("03.3 N threads run N handlers at the same time", "[03.3]") {
   completion::run_on_threads(io, threads);
   UNSCOPED_INFO("handlers waited for each other in vain: do N threads call run()?");
   CHECK(meeting.met == threads);
+  if (course_test::sanitized) return;  // a sanitizer's own thread may have joined us
   UNSCOPED_INFO("this thread is one of the N: start threads - 1 others");
   CHECK(together <= before + threads - 1);
 }
