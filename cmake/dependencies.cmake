@@ -46,5 +46,6 @@ if(NOT ASIO_INCLUDE_DIR)
 endif()
 add_library(asio INTERFACE)
 target_include_directories(asio SYSTEM INTERFACE "${ASIO_INCLUDE_DIR}")
-target_compile_definitions(asio INTERFACE ASIO_NO_DEPRECATED)
+# asio 1.22 does not see by itself that Clang has the coroutines of C++20; our compilers all have.
+target_compile_definitions(asio INTERFACE ASIO_NO_DEPRECATED ASIO_HAS_CO_AWAIT)
 target_link_libraries(asio INTERFACE Threads::Threads)

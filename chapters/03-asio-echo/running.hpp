@@ -17,6 +17,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "accepting.hpp"
@@ -41,8 +42,8 @@ class graceful_stop {
  public:
   static constexpr std::chrono::milliseconds grace_ms{1000};
 
-  graceful_stop(const strand& control, acceptor_loop& acceptor, open_sockets& sockets)
-      : control_{control}, acceptor_{acceptor}, sockets_{sockets} {
+  graceful_stop(strand control, acceptor_loop& acceptor, open_sockets& sockets)
+      : control_{std::move(control)}, acceptor_{acceptor}, sockets_{sockets} {
     signals_.async_wait([this](const std::error_code& canceled, int) {
       if (!canceled) begin();
     });
