@@ -50,12 +50,23 @@ class graceful_stop {
   }
 
  private:
-  // Restores the signals' default action (signal_set::clear), so that a second one ends the
-  // process. Accepts nobody new. Lets sessions echo what has arrived; who is not done after
-  // grace_ms is cut.
+  // Waits for a second signal, which is to end_at_once(). Accepts nobody new. Lets sessions echo
+  // what has arrived; who is not done after grace_ms is cut.
   void begin() {
     COURSE_TODO("03.3");
-    sockets_.when_empty([this] { asio::post(control_, [this] { grace_.cancel(); }); });
+    sockets_.when_empty([this] { asio::post(control_, [this] { stop_waiting(); }); });
+  }
+
+  // clear() gives the signals their default action back. It would forget one that has come already,
+  // so begin() cannot call it and leave the second signal to the kernel.
+  void end_at_once(int signal) {
+    signals_.clear();
+    std::raise(signal);
+  }
+
+  void stop_waiting() {
+    signals_.cancel();
+    grace_.cancel();
   }
 
   strand control_;

@@ -63,12 +63,13 @@ class graceful_stop {
   }
 
  private:
-  // Restores the signals' default action (signal_set::clear), so that a second one ends the
-  // process. Accepts nobody new. Lets sessions echo what has arrived; who is not done after
-  // grace_ms is cut.
+  // Waits for a second signal, which is to end_at_once(). Accepts nobody new. Lets sessions echo
+  // what has arrived; who is not done after grace_ms is cut.
   void begin() {
     // --8<-- [start:task-03-3c]
-    signals_.clear();
+    signals_.async_wait([this](const std::error_code& canceled, int signal) {
+      if (!canceled) end_at_once(signal);
+    });
     acceptor_.close();
     grace_.expires_after(grace_ms);
     grace_.async_wait([this](const std::error_code& canceled) {
@@ -76,7 +77,19 @@ class graceful_stop {
     });
     sockets_.shut_down_all(SHUT_RD);
     // --8<-- [end:task-03-3c]
-    sockets_.when_empty([this] { asio::post(control_, [this] { grace_.cancel(); }); });
+    sockets_.when_empty([this] { asio::post(control_, [this] { stop_waiting(); }); });
+  }
+
+  // clear() gives the signals their default action back. It would forget one that has come already,
+  // so begin() cannot call it and leave the second signal to the kernel.
+  void end_at_once(int signal) {
+    signals_.clear();
+    std::raise(signal);
+  }
+
+  void stop_waiting() {
+    signals_.cancel();
+    grace_.cancel();
   }
 
   strand control_;

@@ -155,7 +155,7 @@ TEST_CASE("03.3 a second signal ends the server at once", "[03.3]") {
       return true;
     }
   }));
-  UNSCOPED_INFO("signals_.clear() gives the signal its default action back");
+  UNSCOPED_INFO("one async_wait hears one signal: wait again, for the second one");
   CHECK(server.stop(SIGTERM, 500ms) == killed_by(SIGTERM));
 }
 
