@@ -47,7 +47,7 @@ TEST_CASE("03.1 what is sent comes back, again and again", "[03.1]") {
   REQUIRE_FALSE(session.expired());
   UNSCOPED_INFO("more than was sent: send the first `bytes` of the buffer, not all of it");
   CHECK(compare_bytes(fixture.echo("one"), "one") == identical);
-  UNSCOPED_INFO("after an echo, receive again");
+  UNSCOPED_INFO("after an echo, receive again; both handlers hold shared_from_this()");
   CHECK(fixture.echo("two") == "two");
 }
 
@@ -85,8 +85,8 @@ TEST_CASE("03.2 what is sent comes back, again and again", "[03.2]") {
   session_fixture fixture;
   start_coroutine(fixture, result);
   UNSCOPED_INFO(
-      "nothing came: an operation without co_await never starts; more than was sent: "
-      "write what was received, not the whole buffer");
+      "nothing came: async_read waits for a full buffer, and an operation without co_await "
+      "never starts; more than was sent: write what was received, not the whole buffer");
   CHECK(compare_bytes(fixture.echo("one"), "one") == identical);
   UNSCOPED_INFO("after an echo, receive again: it is a loop");
   CHECK(fixture.echo("two") == "two");
