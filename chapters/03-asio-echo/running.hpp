@@ -66,6 +66,7 @@ class graceful_stop {
 
   void stop_waiting() {
     signals_.cancel();
+    signals_.clear();
     grace_.cancel();
   }
 

@@ -89,6 +89,7 @@ class graceful_stop {
 
   void stop_waiting() {
     signals_.cancel();
+    signals_.clear();
     grace_.cancel();
   }
 

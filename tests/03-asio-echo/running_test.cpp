@@ -120,7 +120,7 @@ TEST_CASE("03.3 SIGTERM lets the clients' last words come back and exits with 0"
     CHECK(course_test::compare_bytes(each.recv_until_eof(), words) == course_test::identical);
   }
   UNSCOPED_INFO("still running: the acceptor is open, or a thread is left behind");
-  CHECK(server.wait_for_exit(server_process::stop_deadline) == exited(0));
+  CHECK(server.wait_for_exit(2s) == exited(0));
 }
 
 TEST_CASE("03.3 a stop does not wait for clients that are silent", "[03.3]") {
