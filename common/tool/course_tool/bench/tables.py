@@ -286,7 +286,7 @@ def notes(result: Result) -> list[str]:
     said = []
     if result.quick:
         said.append("A --quick run: it shows that everything works. Its figures say nothing.")
-    if len(result.subjects) > 1:
+    if result.cells and len(result.subjects) > 1:
         said.append(f"× is the ratio to {result.baseline.name}, taken round by round.")
     limited = sum(run.client_limited for cell in result.cells for run in cell.runs)
     if limited:
