@@ -10,7 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <iostream>
-#include <string_view>
+#include <string>
 
 #include "shell_quoted.hpp"
 #include "unique_fd.hpp"

@@ -158,10 +158,10 @@ TEST_CASE("04.2 indices go on past their wrap", "[04.2]") {
   fake_ring fake{before_wrap};
   uring::raw_ring ring{fake.view()};
   for (std::uint64_t i = 0; i < 20; ++i) {
-    ::io_uring_sqe* const sqe = ring.try_get_sqe();
     UNSCOPED_INFO(
         "an index is not a slot: index & mask is. And compare indices by their difference: after "
         "0xffffffff comes 0, which is not less");
+    ::io_uring_sqe* const sqe = ring.try_get_sqe();
     REQUIRE(sqe != nullptr);
     sqe->user_data = i;
     ring.publish();
@@ -259,6 +259,7 @@ TEST_CASE("04.2 a signal while it waits is an interruption, not a failure", "[04
     UNSCOPED_INFO("enter() returned -EINTR: a signal came, and nothing was lost");
     CHECK_NOTHROW(got = ring->submit_and_wait(1));
   }
+  UNSCOPED_INFO("it did not wait: without IORING_ENTER_GETEVENTS the kernel ignores `wanted`");
   CHECK(got == entered::interrupted);
   common::check(::write(writer.get(), "x", 1), "write");
   CHECK(ring->submit_and_wait(1) == entered::ok);

@@ -298,10 +298,16 @@ def _load_program(table: _Table) -> Program:
     return program
 
 
+def _load_requests(table: _Table, metric: str) -> int:
+    if metric == "bytes_per_idle_connection":
+        return 0  # idle clients send nothing
+    return table.integer("operations" if metric == "syscalls_per_operation" else "requests")
+
+
 def _load_count(table: _Table, programs: tuple[str, ...]) -> Count:
     metric = table.one_of("metric", METRICS)
     has_clients = metric != "syscalls_per_operation"
-    has_load = has_clients and metric != "bytes_per_idle_connection"  # idle clients send nothing
+    has_load = has_clients and metric != "bytes_per_idle_connection"
     count = Count(
         name=table.text("name"),
         metric=metric,
@@ -310,9 +316,7 @@ def _load_count(table: _Table, programs: tuple[str, ...]) -> Count:
         connections=table.integer("connections") if has_clients else 0,
         size=table.integer("size") if has_load else 0,
         inflight=table.integer("inflight") if has_load else 0,
-        requests=table.integer("requests" if has_clients else "operations")
-        if has_load or not has_clients
-        else 0,
+        requests=_load_requests(table, metric),
         at_least=table.number("at_least"),
         at_most=table.number("at_most"),
         why=table.text("why"),
@@ -350,9 +354,7 @@ def _load_load(table: _Table) -> Load:
     return load
 
 
-def _load_checkpoint(
-    table: _Table, number: str, programs: tuple[Program, ...]
-) -> Checkpoint:
+def _load_checkpoint(table: _Table, number: str, programs: tuple[Program, ...]) -> Checkpoint:
     names = tuple(program.name for program in programs)
     # Without a server there is nothing to put under a load: such a chapter has counts alone.
     has_speed = any(program.contract for program in programs) or table.has("contenders")

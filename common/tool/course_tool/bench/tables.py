@@ -162,16 +162,27 @@ def _unit(count: CountResult) -> str:
     return "B" if count.count.metric == "bytes_per_idle_connection" else ""
 
 
+def _is_exact(count: CountResult) -> bool:
+    """Expected to the last digit, and so shown to the last one: 0.125 is not 0.12."""
+    return count.count.at_least == count.count.at_most
+
+
 def expected_text(count: CountResult) -> str:
+    if _is_exact(count):
+        return f"{count.count.at_most:g}"
     most = with_unit(count.count.at_most, _unit(count))
     return f"{amount(count.count.at_least)}–{most}"
 
 
 def measured_text(count: CountResult) -> str:
+    if _is_exact(count) and count.spread:
+        return f"{count.spread.median:g}"
     return median_text(count.spread, _unit(count))
 
 
 def spread_text(count: CountResult) -> str:
+    if _is_exact(count) and count.spread and count.spread.least == count.spread.most:
+        return ""
     return range_text(count.spread, _unit(count))
 
 
