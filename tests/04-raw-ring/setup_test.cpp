@@ -21,6 +21,7 @@ constexpr std::uint64_t page_bytes = 4096;
 
 // A mapping of a ring of ours, as /proc/self/maps has it.
 struct mapped {
+  std::uint64_t start;
   std::uint64_t offset;
   std::uint64_t bytes;
 };
@@ -37,7 +38,7 @@ std::vector<mapped> ring_mappings() {
     char dash = 0;
     std::string rights;
     words >> std::hex >> start >> dash >> end >> rights >> offset;
-    found.push_back({offset, end - start});
+    found.push_back({start, offset, end - start});
   }
   return found;
 }
@@ -48,6 +49,15 @@ std::uint64_t mapped_bytes(std::uint64_t offset) {
     if (each.offset == offset) return each.bytes;
   }
   return 0;
+}
+
+// Which part of a ring the address is in: the offset of its mapping.
+std::uint64_t part_of(const void* address) {
+  const auto where = reinterpret_cast<std::uint64_t>(address);
+  for (const mapped& each : ring_mappings()) {
+    if (where >= each.start && where < each.start + each.bytes) return each.offset;
+  }
+  return UINT64_MAX;
 }
 
 std::uint64_t in_pages(std::uint64_t bytes) {
@@ -156,6 +166,8 @@ TEST_CASE("04.1 without the single mapping each ring has its own", "[04.1]") {
   CHECK(mapped_bytes(IORING_OFF_SQ_RING) == in_pages(sq_ring_bytes(params)));
   CHECK(mapped_bytes(IORING_OFF_CQ_RING) == in_pages(cq_ring_bytes(params)));
   UNSCOPED_INFO("completion() looks into cq_, if that is mapped");
+  CHECK(part_of(memory.view().cq.cqes) == IORING_OFF_CQ_RING);
+  CHECK(part_of(memory.view().sq.array) == IORING_OFF_SQ_RING);
   CHECK(memory.view().cq.mask == params.cq_entries - 1);
 }
 
