@@ -101,7 +101,7 @@ def of_ladder(chapters: Sequence[Chapter]) -> list[Subject]:
 
 
 def build(subjects: Sequence[Subject], chapter: Chapter | None = None) -> None:
-    """Builds the servers, each in its tree, and the load generator; all of it optimized."""
+    """Builds the programs, each in its tree, and the load generator for servers; all optimized."""
     targets: dict[Whose, list[str]] = defaultdict(list)
     for subject in subjects:
         if subject.target not in targets[subject.whose]:
@@ -115,4 +115,7 @@ def build(subjects: Sequence[Subject], chapter: Chapter | None = None) -> None:
                 f"{error}\nThe reference can be measured without your code: "
                 f"./course bench {number} --solution"
             ) from error
-    builds.build(Whose.REFERENCE.preset, [*targets[Whose.REFERENCE], "loadgen"])
+    has_clients = chapter is None or bool(chapter.checkpoint.contenders)
+    reference = [*targets[Whose.REFERENCE], *(["loadgen"] if has_clients else [])]
+    if reference:
+        builds.build(Whose.REFERENCE.preset, reference)

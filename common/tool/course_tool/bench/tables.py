@@ -198,7 +198,7 @@ def counts_table(result: Result) -> Table:
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for count in result.counts:
         label = Text.assemble(count.count.name, "\n", (count.count.why, "dim"))
-        detail = count.reason or parts_text(count)
+        detail = count.reason or ("" if _is_exact(count) else parts_text(count))
         if detail:
             label.append(f"\n{detail}", "dim")
         table.add_row(
