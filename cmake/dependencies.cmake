@@ -36,7 +36,7 @@ if(NOT TARGET PkgConfig::liburing)
   message(FATAL_ERROR "liburing 2.3 or newer is missing. Run `./course start`, or install it "
     "yourself (Debian and Ubuntu: apt install liburing-dev pkg-config).")
 endif()
-# The kernel's structures alone, in the layout that C++ can use: for whoever does without the library.
+# The kernel's structures alone, laid out as C++ needs them: for whoever does without the library.
 add_library(liburing-headers INTERFACE)
 target_include_directories(liburing-headers INTERFACE
   "$<TARGET_PROPERTY:PkgConfig::liburing,INTERFACE_INCLUDE_DIRECTORIES>")

@@ -47,7 +47,7 @@ struct fake_ring {
                    .entries = cq_entries}};
   }
 
-  // What the kernel does with the SQE at its head: looks up its slot in the array, reads it, goes on.
+  // What the kernel does with the SQE at its head: finds it through the array, reads it, goes on.
   ::io_uring_sqe take() {
     const std::uint32_t slot = array[sq_head % sq_entries];
     const ::io_uring_sqe taken = sqes.at(slot);

@@ -319,7 +319,9 @@ def _plots(result: Result) -> dict[str, str]:
             "requests.svg": plot.matrix_plot(result, "requests_per_s"),
             "cpu.svg": plot.matrix_plot(result, "cpu_us_per_request"),
         }
-    return {"plot.svg": plot.strip_plot(result, cell) for cell in result.cells[:1]}
+    if not result.cells:
+        return {}  # counts alone
+    return {"plot.svg": plot.strip_plot(result, result.cells[0])}
 
 
 def _show(result: Result) -> None:
