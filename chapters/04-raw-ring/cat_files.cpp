@@ -79,8 +79,8 @@ bool show(const std::string& name, const struct ::stat& output, const blocks& me
   return result == 0;
 }
 
-// A new descriptor gets the lowest free number. Were standard input closed, the ring would be 0, and
-// we would read the ring. So something takes that number that cannot be read: EBADF, as for cat.
+// A new descriptor gets the lowest free number. Were standard input closed, the ring would get 0,
+// and we would read the ring. So something takes 0 that cannot be read: EBADF, as cat(1) has it.
 common::unique_fd hold_place_of_closed_input() {
   if (::fcntl(STDIN_FILENO, F_GETFD) != -1) return {};
   return common::unique_fd{::open("/", O_PATH | O_CLOEXEC)};
