@@ -21,14 +21,13 @@ namespace cat {
 // Memory for one read, in pieces, as readv(2) and IORING_OP_READV take it.
 class blocks {
  public:
-  static constexpr std::size_t count = 4;
+  static constexpr unsigned count = 4;
   static constexpr std::size_t block_bytes = 32 * 1024;
 
   blocks();
   blocks(blocks&&) = delete;  // the pieces are addresses
 
   [[nodiscard]] const ::iovec* data() const noexcept { return pieces_.data(); }
-  [[nodiscard]] static constexpr unsigned size() noexcept { return count; }
 
   // Writes the first `bytes` of them to standard output.
   void write_out(std::size_t bytes) const;

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
       sqe.opcode = IORING_OP_READV;
       sqe.fd = fd;
       sqe.addr = reinterpret_cast<std::uint64_t>(into.data());
-      sqe.len = into.size();
+      sqe.len = cat::blocks::count;
       sqe.off = static_cast<std::uint64_t>(-1);  // from where the descriptor stands
       return queues.wait().res;
     };

@@ -9,7 +9,7 @@
 int main(int argc, char** argv) {
   return cat::run(argc, argv, [] {
     return [](int fd, const cat::blocks& into) {
-      const ::ssize_t result = ::readv(fd, into.data(), into.size());
+      const ::ssize_t result = ::readv(fd, into.data(), cat::blocks::count);
       return result == -1 ? -errno : static_cast<int>(result);
     };
   });

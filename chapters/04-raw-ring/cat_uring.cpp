@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
     return [both = std::make_shared<ring>()](int fd, const cat::blocks& into) {
       ::io_uring* const queues = &both->native;
       ::io_uring_sqe* const sqe = ::io_uring_get_sqe(queues);  // never null: one read at a time
-      ::io_uring_prep_readv(sqe, fd, into.data(), into.size(), static_cast<std::uint64_t>(-1));
+      ::io_uring_prep_readv(sqe, fd, into.data(), cat::blocks::count,
+                            static_cast<std::uint64_t>(-1));
       int result = ::io_uring_submit(queues);
       ::io_uring_cqe* cqe = nullptr;
       do {

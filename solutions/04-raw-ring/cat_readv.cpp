@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   return cat::run(argc, argv, [] {
     // --8<-- [start:read]
     return [](int fd, const cat::blocks& into) {
-      const ::ssize_t result = ::readv(fd, into.data(), into.size());
+      const ::ssize_t result = ::readv(fd, into.data(), cat::blocks::count);
       return result == -1 ? -errno : static_cast<int>(result);
     };
     // --8<-- [end:read]

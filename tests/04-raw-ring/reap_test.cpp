@@ -211,8 +211,8 @@ TEST_CASE("04.3 waiting brings everything, overflow or not", "[04.3]") {
     ring.add_nop(i);
     if (i % 4 == 3) (void)ring->submit_and_wait(0);
   }
-  std::vector<completion> all;
-  for (std::uint64_t i = 0; i < count; ++i) all.push_back(ring->wait());
+  std::vector<completion> all(count);
+  for (completion& each : all) each = ring->wait();
   CHECK(names_of(all).size() == count);
 }
 
