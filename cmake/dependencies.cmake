@@ -36,7 +36,21 @@ if(NOT TARGET PkgConfig::liburing)
   message(FATAL_ERROR "liburing 2.3 or newer is missing. Run `./course start`, or install it "
     "yourself (Debian and Ubuntu: apt install liburing-dev pkg-config).")
 endif()
+
 # The kernel's structures alone, laid out as C++ needs them: for whoever does without the library.
 add_library(liburing-headers INTERFACE)
 target_include_directories(liburing-headers INTERFACE
   "$<TARGET_PROPERTY:PkgConfig::liburing,INTERFACE_INCLUDE_DIRECTORIES>")
+
+# Standalone asio 1.22: chapter 03's library, and a peer in chapter 14. Headers only, and SYSTEM
+# headers: their warnings are not ours.
+find_path(ASIO_INCLUDE_DIR asio.hpp)
+if(NOT ASIO_INCLUDE_DIR)
+  message(FATAL_ERROR "asio is missing. Run `./course start`, or install it yourself "
+    "(Debian and Ubuntu: apt install libasio-dev).")
+endif()
+add_library(asio INTERFACE)
+target_include_directories(asio SYSTEM INTERFACE "${ASIO_INCLUDE_DIR}")
+# asio 1.22 does not see by itself that Clang has the coroutines of C++20; our compilers all have.
+target_compile_definitions(asio INTERFACE ASIO_NO_DEPRECATED ASIO_HAS_CO_AWAIT)
+target_link_libraries(asio INTERFACE Threads::Threads)

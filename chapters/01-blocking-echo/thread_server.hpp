@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <cassert>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -40,8 +41,9 @@ class thread_server {
   thread_server(thread_server&&) = delete;  // sessions hold our address
   ~thread_server() { finish_sessions(); }
 
-  // Accepts clients and starts a session for each, until stop() is called. A client that is gone
-  // already is skipped; without a free descriptor we wait for one; a broken listener throws.
+  // Accepts clients, with SOCK_CLOEXEC, and starts a session for each, until stop() is called. A
+  // client that is gone already is skipped; without a free descriptor we wait for one; a broken
+  // listener throws, unless it was stop() that broke it.
   void run() {
     COURSE_TODO("01.4");
   }
@@ -58,10 +60,17 @@ class thread_server {
   };
   using session_place = std::list<session>::iterator;
 
-  // Files `client` under sessions_ and gives it a thread that runs converse(). If the system has no
-  // thread left, this client is dropped and the server goes on.
+  // Files `client` under sessions_, with the thread that runs converse() for it; that thread must
+  // not find its entry incomplete. If the system has no thread left, drop() this client and go on.
   void start_session(common::unique_fd client) {
     COURSE_TODO("01.4");
+  }
+
+  // For start_session, which holds mutex_. One line for all that are dropped until a session ends.
+  void drop(session_place self, const std::system_error& error) {
+    if (!dropping_) common::log(std::string{"no thread for new clients: "} + error.what());
+    dropping_ = true;
+    sessions_.erase(self);
   }
 
   // The life of one session, on its own thread: echo, then take its entry out of sessions_.
@@ -72,8 +81,10 @@ class thread_server {
 
   void end_session(session_place self) {
     const std::lock_guard lock{mutex_};
+    assert(self->thread.joinable() && "no thread here to join: detached, or not stored in time?");
     ended_.push_back(std::move(self->thread));
     sessions_.erase(self);
+    dropping_ = false;
     session_ended_.notify_all();
   }
 
@@ -112,6 +123,7 @@ class thread_server {
 
   std::mutex mutex_;  // guards all below
   std::list<session> sessions_;
+  bool dropping_ = false;
   std::vector<std::thread> ended_;  // and not joined yet
   std::condition_variable_any session_ended_;
   std::jthread reaper_{[this](const std::stop_token& stopping) { reap(stopping); }};

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "json_text.hpp"
 #include "report.hpp"
 
 namespace loadgen {
@@ -16,27 +17,15 @@ double microseconds(double ns) {
   return ns / 1e3;
 }
 
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    if (static_cast<unsigned char>(c) < ' ') {
-      result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
-}
-
 std::string target(const options& asked) {
   const bool echo = asked.mode == protocol::echo;
   return fmt::format(
       R"({{"host": {}, "port": {}, "conns": {}, "size": {}, "path": {}, "inflight": {}, )"
       R"("threads": {}, "requests": {}, "duration_s": {}, "warmup_s": {}}})",
-      quoted(asked.host), asked.port, asked.connections,
-      echo ? std::to_string(asked.message_bytes) : "null", echo ? "null" : quoted(asked.path),
-      asked.inflight, asked.threads, asked.requests ? std::to_string(*asked.requests) : "null",
+      common::json_text(asked.host), asked.port, asked.connections,
+      echo ? std::to_string(asked.message_bytes) : "null",
+      echo ? "null" : common::json_text(asked.path), asked.inflight, asked.threads,
+      asked.requests ? std::to_string(*asked.requests) : "null",
       asked.requests ? "null" : fmt::format("{}", asked.duration_s), asked.warmup_s);
 }
 
@@ -100,7 +89,7 @@ std::string statuses(const measurement& result) {
 }
 
 std::string messages(const measurement& result) {
-  return fmt::format("[{}]", joined(describe_trouble(result), &quoted));
+  return fmt::format("[{}]", joined(describe_trouble(result), &common::json_text));
 }
 
 }  // namespace

@@ -21,12 +21,16 @@ int program_main(int argc, char** argv, flag_set& flags, const std::function<voi
   return 0;
 }
 
-int server_main(int argc, char** argv, flag_set& flags, const server_limits& limits,
-                const std::function<void(const server_flags&, const stop_signal&)>& serve) {
-  server_flags values;
+void add_server_flags(flag_set& flags, server_flags& values, const server_limits& limits) {
   flags.add("--host", values.host, "Address to listen on");
   flags.add("--port", values.port, "Port to listen on; 0 lets the kernel choose");
   flags.add("--threads", values.threads, 1, limits.threads_max, "Threads that run a loop");
+}
+
+int server_main(int argc, char** argv, flag_set& flags, const server_limits& limits,
+                const std::function<void(const server_flags&, const stop_signal&)>& serve) {
+  server_flags values;
+  add_server_flags(flags, values, limits);
   return program_main(argc, argv, flags, [&] {
     const stop_signal stop;
     serve(values, stop);

@@ -30,7 +30,10 @@ struct server_limits {
   std::int64_t threads_max = 1;
 };
 
-// program_main with the flags that every server takes. `flags` may hold more of the program's own.
+// The flags that every server takes. `values` must live until parse() has returned.
+void add_server_flags(flag_set& flags, server_flags& values, const server_limits& limits);
+
+// program_main with those flags and the stop signal. `flags` may hold more of the program's own.
 [[nodiscard]] int server_main(
     int argc, char** argv, flag_set& flags, const server_limits& limits,
     const std::function<void(const server_flags&, const stop_signal&)>& serve);

@@ -25,10 +25,11 @@ enum class ending {
 
 constexpr std::size_t buffer_bytes = 16 * 1024;
 
-enum class sent { all, failed };
+enum class [[nodiscard]] sent { all, failed };
 
 // Sends every byte of `data`. A blocking send may still take less than it was given, and a signal
-// may interrupt it: go on from where it stopped. Never raise SIGPIPE.
+// may interrupt it (EINTR): go on from where it stopped. Any other failure ends it. Never raise
+// SIGPIPE.
 inline sent send_all(int socket, std::span<const std::byte> data) {
   // --8<-- [start:task-01-2]
   while (!data.empty()) {
@@ -44,6 +45,8 @@ inline sent send_all(int socket, std::span<const std::byte> data) {
 }
 
 // Sends back what arrives until the peer is done. What arrived before its FIN is still owed to it.
+// A signal that interrupts recv (EINTR) says nothing about the peer. A peer to which an echo cannot
+// be sent is gone.
 inline ending echo_until_eof(int socket) {
   std::array<std::byte, buffer_bytes> buffer;
   // --8<-- [start:task-01-3]

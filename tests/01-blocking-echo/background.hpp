@@ -1,58 +1,81 @@
 // SPDX-License-Identifier: MIT
 // A blocking call of the chapter on a thread of its own, which the test can interrupt and outwait.
-// Owns     the thread; the destructor shuts the socket down, so that the call returns, and joins.
-// Lifetime the socket must outlive this object: declare it first.
-// Threads  get() and interrupt(): the test's thread.
-// Errors   get() throws what the call threw, such as the TODO of an unwritten task, or says that
-// the
-//          call has not returned.
+// Owns     the thread. The destructor makes the call return and joins; a call that does not return
+//          even so is left running, so that the test can still say what it was.
+// Lifetime what the call uses must outlive this object: declare it first.
+// Threads  the test's thread; `unblock` must be safe beside the call.
+// Errors   get() throws what the call threw, such as the TODO of an unwritten task.
+// Rule     ask finished() before get(): only the test knows what a call that hangs has missed.
 #pragma once
 
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <functional>
 #include <future>
-#include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "client.hpp"
+#include "eventually.hpp"
+#include "process_counts.hpp"
 
 namespace course_test {
 
 template <typename Result>
 class background {
  public:
+  static constexpr milliseconds unblock_deadline{2000};
+
+  // `unblock` makes the call return, should the test end first.
   template <typename Function>
-  background(int socket, Function call) : socket_{socket} {
+  background(Function call, std::function<void()> unblock) : unblock_{std::move(unblock)} {
     install_empty_handler();
-    std::promise<::pthread_t> started;
-    std::future<::pthread_t> thread = started.get_future();
-    result_ = std::async(std::launch::async, [call, started = std::move(started)]() mutable {
-      started.set_value(::pthread_self());
-      return call();
-    });
-    thread_ = thread.get();
+    std::packaged_task<Result()> task{std::move(call)};
+    result_ = task.get_future();
+    std::promise<::pid_t> started;
+    std::future<::pid_t> tid = started.get_future();
+    thread_ = std::thread{[task = std::move(task), started = std::move(started)]() mutable {
+      started.set_value(::gettid());
+      task();
+    }};
+    handle_ = thread_.native_handle();
+    tid_ = tid.get();
   }
+  // For a call on a socket: shutting that down ends it.
+  template <typename Function>
+  background(int socket, Function call)
+      : background{std::move(call), [socket] { ::shutdown(socket, SHUT_RDWR); }} {}
   background(background&&) = delete;
   ~background() {
-    if (result_.valid()) ::shutdown(socket_, SHUT_RDWR);
-  }
-
-  // A signal without SA_RESTART: the system call that the thread is in returns early. Only before
-  // get() has returned.
-  void interrupt() const { ::pthread_kill(thread_, SIGUSR1); }
-
-  [[nodiscard]] bool running() const {
-    return result_.wait_for(milliseconds{0}) != std::future_status::ready;
-  }
-
-  Result get(milliseconds deadline = step_deadline) {
-    if (result_.wait_for(deadline) != std::future_status::ready) {
-      throw std::runtime_error{"the call has not returned; what is it still waiting for?"};
+    const bool asked = !result_.valid();  // get() has its result: the thread is at its end
+    if (!asked && running()) unblock_();
+    if (asked || finished(unblock_deadline)) {
+      thread_.join();
+    } else {
+      thread_.detach();
     }
-    return result_.get();
   }
+
+  // A signal without SA_RESTART: the system call that the thread sleeps in returns early.
+  void interrupt() const {
+    [[maybe_unused]] const bool asleep =
+        eventually(milliseconds{1000}, [this] { return thread_sleeps(tid_) || !running(); });
+    interrupt_now();
+  }
+  void interrupt_now() const {
+    if (running()) ::pthread_kill(handle_, SIGUSR1);
+  }
+
+  [[nodiscard]] bool running() const { return !finished(milliseconds{0}); }
+  [[nodiscard]] bool finished(milliseconds deadline = step_deadline) const {
+    return result_.wait_for(deadline) == std::future_status::ready;
+  }
+
+  // Once, when it has finished.
+  Result get() { return result_.get(); }
 
  private:
   static void install_empty_handler() {
@@ -61,8 +84,10 @@ class background {
     ::sigaction(SIGUSR1, &action, nullptr);
   }
 
-  int socket_;
-  ::pthread_t thread_{};
+  std::function<void()> unblock_;
+  std::thread thread_;
+  ::pthread_t handle_{};
+  ::pid_t tid_ = -1;
   std::future<Result> result_;
 };
 

@@ -6,14 +6,14 @@
 #include <sys/ioctl.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <cerrno>
 #include <csignal>
 #include <string>
-#include <thread>
 
 #include "background.hpp"
 #include "bytes.hpp"
+#include "enum_names.hpp"
 #include "errors.hpp"
-#include "eventually.hpp"
 #include "socket_pair.hpp"
 
 using namespace std::chrono_literals;
@@ -55,40 +55,104 @@ std::size_t unread_bytes(int socket) {
   return static_cast<std::size_t>(waiting);
 }
 
+void fill(int socket) {
+  const std::string chunk(4096, 'f');
+  while (::send(socket, chunk.data(), chunk.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) continue;
+}
+
+struct send_outcome {
+  blocking::sent result;
+  int error;  // errno behind sent::failed
+};
+
+background<send_outcome> send_in_background(int socket, const std::string& message) {
+  return {socket, [socket, &message] {
+            errno = 0;
+            const blocking::sent result = blocking::send_all(socket, bytes_of(message));
+            return send_outcome{result, errno};
+          }};
+}
+
+std::string why_not_all(const send_outcome& outcome) {
+  if (outcome.result == blocking::sent::all) return "";
+  if (outcome.error != EINTR) {
+    return "send_all gave up with " + common::describe_errno(outcome.error) +
+           ", and the peer reads";
+  }
+  return "send_all gave up with EINTR: a signal interrupted send() before any byte went out, which "
+         "says nothing about the peer; call it again";
+}
+
+constexpr const char* rest_not_sent =
+    "send() returned less than it was given, and the rest was never sent: go on from where it "
+    "stopped";
+constexpr const char* send_hangs =
+    "send_all has not returned, and all that it was given has been read: does its loop end when "
+    "nothing is left?";
+constexpr const char* echo_hangs =
+    "echo_until_eof has not returned: after the peer's FIN recv() returns 0, at once and for ever. "
+    "Does 0 end the loop?";
+
+std::string usual_cause(const std::string& received, const std::string& message) {
+  if (received.size() > message.size())
+    return "echo what this recv() brought, not the whole buffer";
+  if (received.size() < message.size()) return "what came was not sent back, or not all of it";
+  return "as many bytes came back as were sent, but not the same";
+}
+
 }  // namespace
 
 TEST_CASE("01.2 send_all sends more than all buffers hold", "[01.2]") {
   const course_test::socket_pair sockets = tcp_pair();
   const std::string message = pattern(1, more_than_any_buffer_bytes);
-  background<blocking::sent> sending{
-      sockets.theirs.get(),
-      [&] { return blocking::send_all(sockets.theirs.get(), bytes_of(message)); }};
+  auto sending = send_in_background(sockets.theirs.get(), message);
   const std::string received = read_up_to(sockets.ours.get(), message.size());
-  CHECK(sending.get() == blocking::sent::all);
+  UNSCOPED_INFO(send_hangs);
+  REQUIRE(sending.finished());
+  const send_outcome outcome = sending.get();
+  UNSCOPED_INFO(why_not_all(outcome));
+  CHECK(outcome.result == blocking::sent::all);
   CHECK(compare_bytes(received, message) == identical);
 }
 
 TEST_CASE("01.2 a short send is continued where it stopped", "[01.2]") {
   const course_test::socket_pair sockets = unix_pair({.send_buffer_bytes = 4096});
   const std::string message = pattern(1, 1024 * 1024);
-  background<blocking::sent> sending{
-      sockets.theirs.get(),
-      [&] { return blocking::send_all(sockets.theirs.get(), bytes_of(message)); }};
+  auto sending = send_in_background(sockets.theirs.get(), message);
   // The sender waits for room with part of the message sent: a signal then makes its send() return
   // that part, or -1 with EINTR if nothing of this call went out yet.
   std::string received;
   std::string chunk(8 * 1024, '\0');
   while (received.size() < message.size() && readable_within(sockets.ours.get(), 1s)) {
-    if (sending.running()) sending.interrupt();
+    sending.interrupt_now();
     const ::ssize_t got = ::recv(sockets.ours.get(), chunk.data(), chunk.size(), 0);
     if (got <= 0) break;
     received.append(chunk, 0, static_cast<std::size_t>(got));
   }
-  UNSCOPED_INFO(
-      "send() returned less than it was given, and the rest was never sent: "
-      "go on from where it stopped");
-  CHECK(compare_bytes(received, message) == identical);
-  CHECK(sending.get() == blocking::sent::all);
+  const std::string verdict = compare_bytes(received, message);
+  UNSCOPED_INFO((verdict == identical ? send_hangs : rest_not_sent));
+  REQUIRE(sending.finished());
+  const send_outcome outcome = sending.get();
+  UNSCOPED_INFO(why_not_all(outcome));
+  REQUIRE(outcome.result == blocking::sent::all);
+  UNSCOPED_INFO(rest_not_sent);
+  CHECK(verdict == identical);
+}
+
+TEST_CASE("01.2 a signal before any byte went out is no failure", "[01.2]") {
+  const course_test::socket_pair sockets = unix_pair({.send_buffer_bytes = 4096});
+  fill(sockets.theirs.get());
+  const std::size_t filled = unread_bytes(sockets.ours.get());
+  const std::string message = "after the signal";
+  auto sending = send_in_background(sockets.theirs.get(), message);
+  sending.interrupt();  // its send() waits for room, and none of this message has any
+  REQUIRE(read_up_to(sockets.ours.get(), filled).size() == filled);
+  UNSCOPED_INFO(send_hangs);
+  REQUIRE(sending.finished());
+  const send_outcome outcome = sending.get();
+  UNSCOPED_INFO(why_not_all(outcome));
+  REQUIRE(outcome.result == blocking::sent::all);
+  CHECK(read_up_to(sockets.ours.get(), message.size()) == message);
 }
 
 TEST_CASE("01.2 a send to a peer that is gone fails, without SIGPIPE", "[01.2]") {
@@ -96,7 +160,14 @@ TEST_CASE("01.2 a send to a peer that is gone fails, without SIGPIPE", "[01.2]")
   const auto previous = std::signal(SIGPIPE, [](int) { sigpipes = sigpipes + 1; });
   course_test::socket_pair sockets = unix_pair();
   sockets.ours.reset();
-  CHECK(blocking::send_all(sockets.theirs.get(), bytes_of("anyone?")) == blocking::sent::failed);
+  const std::string message = "anyone?";
+  auto sending = send_in_background(sockets.theirs.get(), message);
+  UNSCOPED_INFO(
+      "send_all has not returned: send() fails with EPIPE each time. Only EINTR is worth another "
+      "try");
+  REQUIRE(sending.finished(2s));
+  UNSCOPED_INFO("send() failed with EPIPE: the peer is gone, so say sent::failed");
+  CHECK(sending.get().result == blocking::sent::failed);
   std::signal(SIGPIPE, previous);
   UNSCOPED_INFO(
       "SIGPIPE was raised, and its default ends the process: pass MSG_NOSIGNAL to send()");
@@ -110,8 +181,9 @@ TEST_CASE("01.3 what is sent comes back, in order", "[01.3]") {
   for (const std::size_t bytes : {1U, 100U, 3U, 16U * 1024U, 2U, 40'000U}) {
     const std::string message = pattern(static_cast<unsigned>(bytes), bytes);
     REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of(message)) == blocking::sent::all);
-    UNSCOPED_INFO("echo what this recv() brought, not the whole buffer");
-    REQUIRE(compare_bytes(read_up_to(sockets.ours.get(), bytes), message) == identical);
+    const std::string received = read_up_to(sockets.ours.get(), bytes);
+    UNSCOPED_INFO(usual_cause(received, message));
+    REQUIRE(compare_bytes(received, message) == identical);
   }
   UNSCOPED_INFO("more came back than was sent");
   CHECK(unread_bytes(sockets.ours.get()) == 0);
@@ -124,7 +196,11 @@ TEST_CASE("01.3 what arrived before the FIN is echoed before the end", "[01.3]")
   ::shutdown(sockets.ours.get(), SHUT_WR);
   background<blocking::ending> echoing{
       sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
-  CHECK(compare_bytes(read_up_to(sockets.ours.get(), message.size()), message) == identical);
+  const std::string received = read_up_to(sockets.ours.get(), message.size());
+  UNSCOPED_INFO(usual_cause(received, message));
+  CHECK(compare_bytes(received, message) == identical);
+  UNSCOPED_INFO(echo_hangs);
+  REQUIRE(echoing.finished(2s));
   UNSCOPED_INFO("recv() returning 0 is the peer's FIN, an orderly end: peer_finished");
   CHECK(echoing.get() == blocking::ending::peer_finished);
 }
@@ -135,7 +211,25 @@ TEST_CASE("01.3 a reset ends the conversation as peer_gone", "[01.3]") {
       sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
   course_test::reset_on_close(sockets.ours.get());
   sockets.ours.reset();
+  UNSCOPED_INFO(
+      "echo_until_eof has not returned: recv() failed with ECONNRESET, or returns 0 ever after. "
+      "Only EINTR is worth another try");
+  REQUIRE(echoing.finished(2s));
   UNSCOPED_INFO("recv() returned -1 with ECONNRESET: the peer is gone, and nothing threw");
+  CHECK(echoing.get() == blocking::ending::peer_gone);
+}
+
+TEST_CASE("01.3 a peer that takes no more echoes is gone, whatever it still sends", "[01.3]") {
+  const course_test::socket_pair sockets = unix_pair();
+  ::shutdown(sockets.ours.get(), SHUT_RD);  // its direction to us stays open
+  const std::string message = "no answer, please";
+  REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of(message)) == blocking::sent::all);
+  background<blocking::ending> echoing{
+      sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
+  UNSCOPED_INFO(
+      "send_all failed, and echo_until_eof went back to recv(): look at what send_all returns");
+  REQUIRE(echoing.finished(2s));
+  UNSCOPED_INFO("send_all failed: nothing more can be delivered, so peer_gone");
   CHECK(echoing.get() == blocking::ending::peer_gone);
 }
 
@@ -143,11 +237,8 @@ TEST_CASE("01.3 a signal during recv does not end the conversation", "[01.3]") {
   const course_test::socket_pair sockets = tcp_pair();
   background<blocking::ending> echoing{
       sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
+  for (int round = 0; round < 3; ++round) echoing.interrupt();
   const std::string message = "still there?";
-  for (int round = 0; round < 20 && echoing.running(); ++round) {
-    echoing.interrupt();
-    std::this_thread::yield();
-  }
   CHECK(blocking::send_all(sockets.ours.get(), bytes_of(message)) == blocking::sent::all);
   UNSCOPED_INFO("recv() returned -1 with EINTR, which says nothing about the peer: call it again");
   CHECK(read_up_to(sockets.ours.get(), message.size()) == message);

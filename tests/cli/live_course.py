@@ -146,8 +146,10 @@ if kind == "skip":
 print("All tests passed (1 assertion in 1 test case)")
 '''
 
+# By way of the shell: a shebang cannot name an interpreter whose path holds a space.
 SERVER = """\
-#!@python@
+#!/bin/sh
+''''exec '@python@' "$0" "$@" #'''
 import os, signal, socket, sys
 arguments = sys.argv[1:]
 if "--exit" in arguments:

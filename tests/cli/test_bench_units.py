@@ -114,13 +114,13 @@ def make_result(kind: str = "checkpoint", cells: list[speed.Cell] | None = None)
 
 
 def test_strace_table_gives_calls_by_name_without_the_total() -> None:
-    calls = strace.parse_table(STRACE_TABLE)
+    calls = syscalls.parse_table(STRACE_TABLE)
     assert calls == {"recvfrom": 2000, "sendto": 2000, "accept4": 2, "arch_prctl": 1}
 
 
 @pytest.mark.parametrize("text", ["", "strace: Process 1 attached\n", "% time seconds syscall\n"])
 def test_strace_output_without_a_table_counts_nothing(text: str) -> None:
-    assert not strace.parse_table(text)
+    assert not syscalls.parse_table(text)
 
 
 def test_calls_per_request_are_the_difference_of_n_and_2n(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -651,6 +651,22 @@ def test_the_matrix_is_clients_by_bytes() -> None:
     assert len(plan.loads) == 6 * 4
     assert {load.connections for load in plan.loads} == {1, 50, 150, 300, 500, 1000}
     assert {load.size for load in plan.loads} == {1, 128, 512, 1000}
+
+
+def test_with_many_servers_the_matrix_has_fewer_rounds() -> None:
+    assert commands.matrix_rounds(100.0) == commands.MATRIX_ROUNDS
+    assert commands.matrix_rounds(commands.MATRIX_LONGEST_S / 2) == 2
+    assert commands.matrix_rounds(commands.MATRIX_LONGEST_S * 2) == 1
+
+
+def test_the_notes_say_whose_code_ran() -> None:
+    result = make_result()
+    said = " ".join(tables.notes(result))
+    assert "p50, p99, p99.9: so many percent of the answers" in said
+    solved = [replace(each, whose=Whose.REFERENCE) for each in result.subjects]
+    assert "All servers are the course's solutions" in " ".join(
+        tables.notes(replace(result, subjects=solved))
+    )
 
 
 def test_a_quick_run_says_that_its_figures_say_nothing() -> None:

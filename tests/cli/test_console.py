@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 from course_tool import console
@@ -37,7 +38,6 @@ def test_without_a_terminal_every_step_is_a_line(screen: io.StringIO) -> None:
         steps.step("one")
         steps.step("[two]")
     assert screen.getvalue().splitlines() == [
-        "Measuring …",
         "Measuring: 1 of 2  one",
         "Measuring: 2 of 2  [two]",
     ]
@@ -53,10 +53,23 @@ def test_without_a_terminal_work_that_counts_itself_speaks_now_and_then(
         steps.at(9, 40, "b.o")
         steps.at(0, 0, "no count yet")
     assert screen.getvalue().splitlines() == [
-        "Building …",
         "Building: 9 of 40  b.o",
         "Building: no count yet",
     ]
+
+
+def test_only_what_takes_long_says_that_it_has_begun(
+    screen: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with console.progress("Building"):
+        pass
+    assert screen.getvalue() == ""
+    monkeypatch.setattr(console, "SILENT_S", 0.0)
+    with console.progress("Building"):
+        deadline = time.monotonic() + 5
+        while not screen.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert screen.getvalue() == "Building …\n"
 
 
 def test_on_a_terminal_progress_leaves_nothing_behind(

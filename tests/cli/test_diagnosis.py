@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from course_tool.diagnosis import Finding, Todo, diagnose, shorten
+from course_tool.diagnosis import Finding, SanitizerReport, Todo, diagnose, shorten
 from course_tool.paths import ROOT
 from live_course import dedent
 
@@ -222,11 +222,48 @@ def test_of_a_sanitizers_report_it_is_what_is_about_the_course() -> None:
         SUMMARY: AddressSanitizer: heap-use-after-free
         Shadow bytes around the buggy address:
     """
-    assert diagnose(dedent(report)).tail == (
-        "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1 at pc 0x2",
-        "READ of size 1 at 0x1 thread T1",
-        "    #0 chapters/01-x/echo.hpp:33:42 in blocking::send_all",
+    wanted = SanitizerReport(
+        "ERROR: AddressSanitizer: heap-use-after-free on address 0x1",
+        ("chapters/01-x/echo.hpp:33:42 in blocking::send_all",),
     )
+    assert diagnose(dedent(report)).sanitizer == wanted
+    in_server = "01-server (pid 5) ended by itself: it was killed by signal 6; its stderr:\n"
+    in_server += "".join(f"    {line}\n" for line in dedent(report).splitlines())
+    assert diagnose(output("/t.cpp:1: FAILED:\n  CHECK( x )\n") + in_server).sanitizer == wanted
+
+
+def test_the_other_sanitizers_are_understood_too() -> None:
+    race = dedent(f"""
+        WARNING: ThreadSanitizer: data race (pid=7)
+          Write of size 4 at 0x7b by thread T1:
+            #0 std::thread::_Invoker /usr/include/c++/12/bits/std_thread.h:258:20 (01-tests+0x1)
+            #1 serve(int) {ROOT}/chapters/01-x/echo.hpp:9:3 (01-tests+0x12)
+    """)
+    assert diagnose(race).sanitizer == SanitizerReport(
+        "WARNING: ThreadSanitizer: data race", ("chapters/01-x/echo.hpp:9:3 in serve",)
+    )
+    overflow = f"{ROOT}/chapters/01-x/echo.hpp:9:3: runtime error: signed integer overflow: 1 + 2\n"
+    assert diagnose(overflow).sanitizer == SanitizerReport(
+        "chapters/01-x/echo.hpp:9:3: runtime error: signed integer overflow: 1 + 2", ()
+    )
+    assert diagnose("no sanitizer, and no error").sanitizer is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "whole"),
+    [
+        (("x" * 70 + " path/", "to/the.file"), " path/to/the.file"),
+        (("x" * 66 + " 127.0.0.1:", "8080 is taken"), " 127.0.0.1:8080 is taken"),
+        (("x" * 70 + " end.", "Begin"), " end. Begin"),
+        (("x" * 70 + " said,", "went"), " said, went"),
+        (("x" * 68 + " listen", "() came"), " listen() came"),
+        (("x" * 68 + " errors", "(seven of them)"), " errors (seven of them)"),
+    ],
+)
+def test_a_broken_line_is_joined_as_it_was(lines: tuple[str, str], whole: str) -> None:
+    body = "/t.cpp:1: FAILED:\nexplicitly with message:\n" + "".join(f"  {x}\n" for x in lines)
+    [finding] = diagnose(output(body)).findings
+    assert finding.message.lstrip("x") == whole
 
 
 def test_the_clones_folder_is_left_out_of_paths() -> None:

@@ -44,6 +44,7 @@ def test_the_starter_comes_back_and_what_was_there_is_kept(live: LiveCourse) -> 
     [kept] = kept_in(live)
     assert kept.name.startswith("01-first-")
     assert f"kept in .course/kept/{kept.name}/" in done.out
+    assert f"cp -r .course/kept/{kept.name}/. chapters/01-first/" in done.out
     assert contents(kept) == before
     after = contents(live.yours)
     assert {name: after[name] for name in starter} == starter

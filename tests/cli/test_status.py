@@ -24,7 +24,7 @@ def test_a_fresh_clone_has_everything_to_do(live: LiveCourse) -> None:
     assert done.out.count("not started") == 8  # 3 tasks and a contract, twice
     assert "01 The first: 0 of 3 tasks done, 35 min left" in done.out
     assert "Left: 1 h 10 min of 1 h 10 min." in done.out
-    assert "Next: task 01.1, add: ./course test 01 -t 01.1" in done.out
+    assert "Next: task 01.1, Add: ./course test 01 -t 01.1" in done.out
 
 
 def test_it_follows_a_student_through_a_chapter(live: LiveCourse) -> None:

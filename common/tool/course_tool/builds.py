@@ -259,6 +259,18 @@ def _write_log(preset: str, finished: processes.Finished) -> Path:
     return log
 
 
+def keep_log(preset: str, name: str, text: str) -> Path:
+    """Keeps what is too long for the screen; a file a name, the last one wins."""
+    file_name = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-")[:80]
+    log = folder(preset) / "course-logs" / f"{file_name}.log"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CourseError(f"could not write {relative(log)}: {error.strerror}.") from error
+    return log
+
+
 def build_failure(output: str) -> str:
     """The first error in a build's output, with the lines around it that explain it."""
     unknown = re.search(r"ninja: error: unknown target '([^']*)'", output)

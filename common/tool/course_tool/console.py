@@ -8,6 +8,7 @@ in. rich itself honors NO_COLOR and leaves colors out where there is no terminal
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ out = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 err = Console(markup=False, highlight=False, emoji=False, soft_wrap=True, stderr=True)
 
 LINE_EVERY_S = 10.0
+SILENT_S = 2.0
 
 
 class Steps:
@@ -64,14 +66,22 @@ class _BarSteps(Steps):
 
 
 class _LineSteps(Steps):
-    """Without a terminal: a line a step, and a line now and then for work that counts itself."""
+    """Without a terminal: a line a step, and a line now and then for work that counts itself.
+
+    Work that is done at once says nothing: a build in which nothing had changed, for one.
+    """
 
     def __init__(self, description: str, total: int | None) -> None:
         self._description = description
         self._total = total
         self._done = 0
         self._next_line_s = time.monotonic() + LINE_EVERY_S
-        err.print(f"{description} …")
+        self._opening = threading.Timer(SILENT_S, err.print, [f"{description} …"])
+        self._opening.daemon = True
+        self._opening.start()
+
+    def close(self) -> None:
+        self._opening.cancel()
 
     def step(self, text: str = "", count: int = 1) -> None:
         self._done += count
@@ -84,6 +94,7 @@ class _LineSteps(Steps):
             self._line(text)
 
     def _line(self, text: str) -> None:
+        self._opening.cancel()  # this line says as much
         self._next_line_s = time.monotonic() + LINE_EVERY_S
         count = f"{self._done} of {self._total}" if self._total else str(self._done or "")
         err.print(f"{self._description}: " + "  ".join(filter(None, (count, text))))
@@ -96,7 +107,11 @@ def progress(description: str, total: int | None = None) -> Iterator[Steps]:
     `total` is the number of steps, 0 if the work itself will say it, None if there are none.
     """
     if not err.is_terminal:
-        yield _LineSteps(description, total)
+        lines = _LineSteps(description, total)
+        try:
+            yield lines
+        finally:
+            lines.close()
         return
     columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
     if total is not None:

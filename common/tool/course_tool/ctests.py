@@ -21,6 +21,8 @@ Status = Literal["passed", "failed", "skipped", "timeout", "crashed"]
 
 RUN_TIMEOUT_S = 1800
 OUTPUT_BYTES_MAX = 200_000
+JOBS_PER_CORE = 3  # a test waits for its server and clients most of its time
+JOBS_MAX = 24
 
 # CTest says how a test ended only in its summary: `  5 - 01.2 a short send ... (SEGFAULT)`.
 _ENDING = re.compile(r"^\s*\d+ - (?P<name>.+) \((?P<ending>[A-Za-z ]+)\)", re.MULTILINE)
@@ -56,7 +58,7 @@ def run_tests(
         args = ["ctest", "--test-dir", where, "--output-junit", junit, "--no-tests=error"]
         args += ["--test-output-size-passed", str(OUTPUT_BYTES_MAX)]
         args += ["--test-output-size-failed", str(OUTPUT_BYTES_MAX)]
-        args += ["-j", str(jobs or os.cpu_count() or 1), *selection]
+        args += ["-j", str(jobs or _jobs()), *selection]
         with console.progress("Running the tests", total=0) as steps:
             finished = processes.run(
                 args,
@@ -74,6 +76,10 @@ def run_tests(
     if not results:
         raise CourseError(_no_tests(preset, label, name_regex))
     return results
+
+
+def _jobs() -> int:
+    return min(JOBS_PER_CORE * len(os.sched_getaffinity(0)), JOBS_MAX)
 
 
 class _Counter:

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from course_tool import paths
 
 _TAIL_LINES = 12
-_PIECE = re.compile(r"[^\s/-]+[/-]?")  # what Catch2 keeps in one line
+# What Catch2 keeps in one line: it breaks at a space, before an opening and behind the others.
+_PIECE = re.compile(r"[\[({<|]?[^\s\[({<|\])}>.,:;*+=&/\\-]*[\])}>.,:;*+=&/\\-]?")
+# What is joined without a space: a path, a name in parts, a number, an empty call.
+_NO_SPACE = re.compile(r"\S[/=\\+*&-]\n|\S-\n|:\n:|::\n|\d[.:,]\n\d|\w[.]\n[a-z]|\w\n\(\)")
 _CATCH2_COLUMNS = 77  # its width of 80, without the indentation of two and the last column
 _FAILED = re.compile(r"(?P<where>\S.*:\d+): FAILED:$")
 _RULE = re.compile(r"[-=.~]{79,80}$")  # a sanitizer's is shorter
@@ -25,12 +28,12 @@ _TODO = re.compile(
 )
 _SIGNAL = re.compile(r"  (?P<name>SIG[A-Z]+) - .* signal$")
 _CHILD = re.compile(r"(?P<state>\S+ \(pid \d+\) .*); (its stderr:|it printed nothing on stderr)$")
-_SANITIZER = re.compile(r"(ERROR|WARNING): \w+Sanitizer|: runtime error: ")
-_FRAME = re.compile(
-    r"\s+(?P<number>#\d+) 0x\w+ in (?P<function>.*) "
-    r"(?P<file>(chapters|solutions|tests|common)/\S+:\d+(:\d+)?)$"
+_SANITIZER = re.compile(r"(?P<kind>ERROR|WARNING): \w+Sanitizer: .*|\S+: runtime error: .*")
+_FRAME = re.compile(  # TSan's have no address, and name their program behind the line
+    r"\s*#\d+ (0x\w+ in )?(?P<function>.*) "
+    r"(?P<file>(chapters|solutions|tests|common)/\S+?:\d+(:\d+)?)( \(.*\))?$"
 )
-_ANY_FRAME = re.compile(r"\s+#\d+ 0x")
+_FRAMES_SHOWN = 3
 _NO_EXPRESSION = "{Unknown expression after the reported line}"
 _SIGNAL_MEANINGS = {
     "SIGSEGV": "it touched memory that is not its own",
@@ -79,12 +82,21 @@ class Child:
 
 
 @dataclass(frozen=True)
+class SanitizerReport:
+    """The beginning of what ASan, UBSan or TSan says, in the test or in its server."""
+
+    headline: str  # "ERROR: AddressSanitizer: heap-use-after-free on address 0x1"
+    frames: tuple[str, ...]  # "chapters/01-x/echo.hpp:33:42 in blocking::send_all"
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     todo: Todo | None
+    sanitizer: SanitizerReport | None
     findings: tuple[Finding, ...]
     signal: str | None  # "SIGSEGV: it touched memory that is not its own"
     children: tuple[Child, ...]
-    tail: tuple[str, ...]  # what the test program itself printed: a sanitizer's report, or the end
+    tail: tuple[str, ...]  # the end of what the test program itself printed
 
 
 def diagnose(output: str) -> Diagnosis:
@@ -92,6 +104,7 @@ def diagnose(output: str) -> Diagnosis:
     lines, children = _take_children(output.splitlines())
     return Diagnosis(
         todo=_find_todo(output),
+        sanitizer=_find_sanitizer(output),
         findings=tuple(_findings(lines)),
         signal=_find_signal(lines),
         children=children,
@@ -110,6 +123,29 @@ def _find_todo(output: str) -> Todo | None:
         return None
     title = " ".join(match["title"].split())
     return Todo(match["task"], title, shorten(_rejoined(match["where"])), match["page"])
+
+
+def _find_sanitizer(output: str) -> SanitizerReport | None:
+    lines = [shorten(line) for line in output.splitlines()]
+    for number, line in enumerate(lines):
+        found = _SANITIZER.search(line)
+        if found:
+            headline = re.sub(r" (at pc 0x|\(pid=).*", "", found[0])
+            return SanitizerReport(headline, _course_frames(lines[number + 1 :]))
+    return None
+
+
+def _course_frames(report: Sequence[str]) -> tuple[str, ...]:
+    """Where the report passes through the chapter; where it does not, through the course."""
+    frames = []
+    for line in report:
+        if line.lstrip().startswith("SUMMARY: ") or _SANITIZER.search(line):
+            break
+        frame = _FRAME.match(line)
+        if frame:
+            frames.append(f"{frame['file']} in {frame['function'].partition('(')[0]}")
+    own = [frame for frame in frames if frame.startswith(("chapters/", "solutions/"))]
+    return tuple(dict.fromkeys(own or frames))[:_FRAMES_SHOWN]
 
 
 def _rejoined(path: str) -> str:
@@ -203,7 +239,8 @@ def _unwrapped(text: str) -> str:
     for line in text.splitlines():
         piece = _PIECE.match(line)
         if joined and piece and len(piece[0]) >= room:
-            joined[-1] += line if joined[-1].endswith("/") else f" {line}"
+            tight = _NO_SPACE.search(f"{joined[-1][-2:]}\n{line[:2]}")
+            joined[-1] += line if tight else f" {line}"
         else:
             joined.append(line)
         room = _CATCH2_COLUMNS - len(line)
@@ -227,20 +264,4 @@ def _tail(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _telling(lines: Sequence[str]) -> tuple[str, ...]:
-    """What a sanitizer says about the course's own files; without a report, the last lines."""
-    for number, line in enumerate(lines):
-        if _SANITIZER.search(line):
-            return tuple(_in_course_files(lines[number:]))[:_TAIL_LINES]
     return tuple(lines[-_TAIL_LINES:])
-
-
-def _in_course_files(report: Sequence[str]) -> Iterator[str]:
-    """Leaves out the frames of the standard library, whose names are as long as a page."""
-    for line in report:
-        frame = _FRAME.match(line)
-        if line.startswith("SUMMARY: "):
-            return
-        if not _ANY_FRAME.match(line):
-            yield line
-        elif frame:
-            yield f"    {frame['number']} {frame['file']} in {frame['function'].partition('(')[0]}"

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from course_tool import console
+from course_tool import builds, console
 from course_tool.chapters import Chapter, Task
 from course_tool.ctests import TestResult
-from course_tool.diagnosis import Diagnosis, Finding
+from course_tool.diagnosis import Diagnosis, Finding, SanitizerReport
+from course_tool.errors import CourseError
 from course_tool.groups import Group, Result, contract_key
+from course_tool.paths import relative
 
-FINDINGS_SHOWN = 2  # of a task; --verbose shows all
+FINDINGS_SHOWN = 2  # of a task, whole; of the next tests the first sentence
+TESTS_SHOWN = 5  # of a task; --verbose shows all
 COLUMNS_SHOWN = 200
 EXCEPTION_LINES_SHOWN = 10  # a server's last words may be among them
 CONTRACT_PAGE = "docs/reference/servers.md"
@@ -21,8 +24,8 @@ CONTRACT_PAGE = "docs/reference/servers.md"
 _STYLES: dict[Result, str] = {"green": "green", "red": "red", "todo": "yellow", "skipped": "yellow"}
 
 
-def show_red(group: Group, chapter: Chapter, *, verbose: bool) -> None:
-    """Prints what a group's red tests say; nothing if there are none."""
+def show_red(group: Group, chapter: Chapter, preset: str, *, verbose: bool) -> None:
+    """Prints what a group's red tests say; nothing if there are none. Long logs go to a file."""
     if not group.red:
         return
     if group.key in group.todos and not verbose:
@@ -34,46 +37,94 @@ def show_red(group: Group, chapter: Chapter, *, verbose: bool) -> None:
         waits = "" if todo.task == group.key else f"waits for {todo.task}, which is "
         console.out.print(f"  {waits}not written yet: write it at {todo.where}", style="yellow")
     if not group.only_todos:
-        _show_tests(group, None if verbose else FINDINGS_SHOWN)
+        _show_tests(group, preset, None if verbose else FINDINGS_SHOWN)
         console.out.print(_where_to_read(group, chapter), style="dim")
     console.out.print()
 
 
-def _show_tests(group: Group, findings_max: int | None) -> None:
-    hidden = 0
+def _show_tests(group: Group, preset: str, findings_max: int | None) -> None:
+    """The first findings whole, then a sentence a test."""
+    hidden = shown = 0
     left = findings_max
-    for test, diagnosis in group.red:
-        count = max(1, len(diagnosis.findings))
+    for test, diagnosis in sorted(group.red, key=_has_no_place):
         if diagnosis.todo:
             continue
-        if left == 0:
+        count = max(1, len(diagnosis.findings))
+        shown += 1
+        if findings_max is not None and shown > TESTS_SHOWN:
             hidden += count
-            continue
-        _show_test(test, diagnosis, left)
-        if left is not None:
-            hidden += max(0, count - left)
-            left = max(0, left - count)
+        elif left == 0:
+            _show_first_sentence(test, diagnosis)
+            hidden += count - 1
+        else:
+            _show_test(test, diagnosis, preset, left)
+            if left is not None:
+                hidden += max(0, count - left)
+                left = max(0, left - count)
     if hidden:
         console.out.print(f"  … and {hidden} more; --verbose shows all of it", style="dim")
 
 
-def _show_test(test: TestResult, diagnosis: Diagnosis, findings_max: int | None) -> None:
+def _has_no_place(red: tuple[TestResult, Diagnosis]) -> bool:
+    """A sanitizer's finding with its line is the cause of what the other tests say."""
+    return red[1].sanitizer is None or not red[1].sanitizer.frames
+
+
+def _show_first_sentence(test: TestResult, diagnosis: Diagnosis) -> None:
     console.out.print(f"  {test.name}", style="red")
-    if test.status == "crashed":
-        _say(f"It crashed: ended by {diagnosis.signal or 'a signal'}.")
+    ending = _ending(test, diagnosis)
+    if diagnosis.sanitizer:
+        _say(diagnosis.sanitizer.headline)
+    elif ending:
+        _say(ending)
+    for finding in diagnosis.findings[:1]:
+        said = finding.message or finding.expression or finding.exception or finding.reason
+        _say(said.splitlines()[0] if said else "red, without a word")
+        console.out.print(f"    {finding.where}", style="dim")
+
+
+def _ending(test: TestResult, diagnosis: Diagnosis) -> str | None:
+    if test.status == "crashed" and not diagnosis.sanitizer:
+        return f"It crashed: ended by {diagnosis.signal or 'a signal'}."
     if test.status == "timeout":
-        _say(
+        return (
             f"Still running after {test.seconds:.0f} s, so it was stopped: something waits for "
             "what never comes, or a loop does not end."
         )
+    return None
+
+
+def _show_test(
+    test: TestResult, diagnosis: Diagnosis, preset: str, findings_max: int | None
+) -> None:
+    console.out.print(f"  {test.name}", style="red")
+    if diagnosis.sanitizer:
+        _show_sanitizer(test, diagnosis.sanitizer, preset)
+    ending = _ending(test, diagnosis)
+    if ending:
+        _say(ending)
     for finding in diagnosis.findings[:findings_max]:
         _show_finding(finding)
+    if diagnosis.sanitizer and findings_max is not None:
+        return  # the rest of what was printed is the rest of its report
     for child in diagnosis.children:
         if child.tells or findings_max is None:
             _show_printed(f"{child.state}{'; its stderr:' if child.stderr else ''}", child.stderr)
     no_word = test.status in ("crashed", "timeout") or not diagnosis.findings
     if diagnosis.tail and (no_word or findings_max is None):
         _show_printed("It printed:", diagnosis.tail)
+
+
+def _show_sanitizer(test: TestResult, report: SanitizerReport, preset: str) -> None:
+    _say(report.headline)
+    for frame in report.frames:
+        console.out.print(f"      {frame}")
+    try:
+        log = builds.keep_log(preset, test.name, test.output)
+    except CourseError as error:
+        console.out.print(f"    The full report is lost: {error}", style="dim")
+        return
+    console.out.print(f"    The full report: {relative(log)}", style="dim")
 
 
 def _show_printed(title: str, lines: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
 import shutil
 import time
 from dataclasses import dataclass
@@ -41,7 +42,15 @@ def reset_and_show(name: str, task: str | None) -> None:
         return
     console.out.print(f"{what} is back at its starter: {', '.join(done.restored)}.")
     if done.kept:
-        console.out.print(f"What was there is kept in {relative(done.kept)}/.")
+        console.out.print(f"What was there is kept in {relative(done.kept)}/. To bring it back:")
+        console.out.print(f"  {restore_command(chapter, done.kept)}")
+
+
+def restore_command(chapter: Chapter, kept: Path) -> str:
+    """What a student types to undo a reset, from wherever they are."""
+    folder = Path(os.path.relpath(kept))
+    into = Path(os.path.relpath(chapter.starter))
+    return f"cp -r {shlex.quote(f'{folder}/.')} {shlex.quote(f'{into}/')}"
 
 
 def reset_chapter(chapter: Chapter, state_folder: Path = paths.STATE) -> Reset:

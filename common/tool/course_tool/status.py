@@ -148,7 +148,7 @@ def _next(progresses: Sequence[Progress]) -> str:
         number = progress.chapter.number
         task = progress.next_task()
         if task:
-            return f"task {task.id}, {task.title.lower()}: ./course test {number} -t {task.id}"
+            return f"task {task.id}, {task.title}: ./course test {number} -t {task.id}"
         if not progress.green:
             return f"the echo contract of chapter {number}: ./course test {number}"
         if not progress.checkpoint_run:

@@ -67,7 +67,7 @@ def run_chapter(request: Request) -> int:
     builds.build(request.preset, targets_of(chapter))
     groups = run_tasks(request.preset, [request.only] if request.only else chapter.tasks)
     for group in groups:
-        reporting.show_red(group, chapter, verbose=request.verbose)
+        reporting.show_red(group, chapter, request.preset, verbose=request.verbose)
     _remember(request, groups)
     if request.only is None and has_contract(chapter):
         groups += _run_contract_if_due(request, groups)
@@ -92,7 +92,7 @@ def _run_contract_if_due(request: Request, groups: Sequence[Group]) -> list[Grou
         reporting.show_contract_waits()
         return []
     contract = run_contract(request.preset, request.chapter)
-    reporting.show_red(contract, request.chapter, verbose=request.verbose)
+    reporting.show_red(contract, request.chapter, request.preset, verbose=request.verbose)
     _remember(request, [contract])
     return [contract]
 

@@ -30,6 +30,7 @@ MATRIX_CLIENTS = (1, 50, 150, 300, 500, 1000)
 MATRIX_BYTES = (1, 128, 512, 1000)
 MATRIX_ROUNDS = 3
 MATRIX_DURATION_S = 1.0
+MATRIX_LONGEST_S = 900.0  # with many servers there are fewer rounds, but always one
 LADDER = LoadSpec(connections=50, size=128, duration_s=2.0, warmup_s=0.5)
 LADDER_ROUNDS = 5
 WARMUP_S = 0.5
@@ -175,7 +176,7 @@ def _plan_ladder(options: Options) -> Plan:
     return Plan(
         kind="ladder",
         chapter=None,
-        title="The ladder: every chapter's server",
+        title="The ladder: every chapter's reference server",
         subjects=subjects.of_ladder(all_chapters()),
         loads=[options.sized(LADDER)],
         rounds=options.rounds_or(LADDER_ROUNDS),
@@ -194,18 +195,24 @@ def _plan_matrix(options: Options, chapter: Chapter | None) -> Plan:
         if chapter
         else subjects.of_ladder(all_chapters())
     )
+    loads = [
+        options.sized(replace(usual, connections=connections, size=size))
+        for size, connections in product(sizes, clients)
+    ]
+    round_s = len(run) * sum(map(speed.run_seconds, loads))
     return Plan(
         kind="matrix",
         chapter=chapter,
         title="The matrix: clients × bytes" + (f", chapter {chapter.number}" if chapter else ""),
         subjects=run,
-        loads=[
-            options.sized(replace(usual, connections=connections, size=size))
-            for size, connections in product(sizes, clients)
-        ],
-        rounds=options.rounds_or(MATRIX_ROUNDS),
+        loads=loads,
+        rounds=options.rounds_or(matrix_rounds(round_s)),
         options=options,
     )
+
+
+def matrix_rounds(round_s: float) -> int:
+    return max(1, min(MATRIX_ROUNDS, int(MATRIX_LONGEST_S / round_s)))
 
 
 def _count_spec(count: counts.Count, quick: bool) -> counts.Count:

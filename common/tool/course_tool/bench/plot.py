@@ -21,7 +21,7 @@ from typing import Any
 from course_tool.bench.report import Result, machine_lines
 from course_tool.bench.speed import METRICS, Cell, Metric, Run
 from course_tool.bench.subjects import Subject
-from course_tool.bench.tables import cells_of, load_text, rounds_text, sizes, with_unit
+from course_tool.bench.tables import MS_FROM_US, cells_of, load_text, rounds_text, sizes, with_unit
 
 INK = "#010203"  # stands for currentColor until the drawing is done
 COLORS = ("#3b82f6", "#d9730d", "#0f9488", "#db2777", "#8b5cf6", "#7d8590", "#2f9e44", "#c2410c")
@@ -137,10 +137,13 @@ def _draw_strip(axes: Any, subjects: Sequence[Subject], cell: Cell, metric: Metr
     axes.set_yticks(range(len(subjects)), [subject.name for subject in subjects], fontsize=TEXT)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(subjects) - 0.5, -0.5)
-    axes.set_xlim(left=0, right=max(1e-9, _largest(cell, metric) * 1.05))
+    largest = _largest(cell, metric)
+    axes.set_xlim(left=0, right=max(1e-9, largest * 1.05))
     axes.xaxis.set_major_locator(_few_ticks())
-    axes.xaxis.set_major_formatter(_commas())
-    axes.set_title(TITLES[metric.key], loc="left", fontsize=TEXT, color=INK, pad=10, x=0)
+    in_ms = metric.unit == "us" and largest >= MS_FROM_US  # as with_unit() says the medians
+    axes.xaxis.set_major_formatter(_commas(1000 if in_ms else 1))
+    title = TITLES[metric.key].replace(" µs", " ms") if in_ms else TITLES[metric.key]
+    axes.set_title(title, loc="left", fontsize=TEXT, color=INK, pad=10, x=0)
 
 
 def _draw_lines(
@@ -187,10 +190,10 @@ def _few_ticks() -> Any:
     return MaxNLocator(nbins=4)
 
 
-def _commas() -> Any:
+def _commas(divisor: int = 1) -> Any:
     from matplotlib.ticker import FuncFormatter
 
-    return FuncFormatter(lambda value, _: f"{value:,.10g}")
+    return FuncFormatter(lambda value, _: f"{value / divisor:,.10g}")
 
 
 def _caption(result: Result, metrics: Sequence[Metric], load: str) -> list[str]:

@@ -18,7 +18,6 @@ then SIGKILL ends it, so that nothing depends on how it stops.
 from __future__ import annotations
 
 import os
-import re
 import signal
 import tempfile
 import time
@@ -26,7 +25,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-from course_tool import processes
+from course_tool import processes, syscalls
 from course_tool.bench import procfs
 from course_tool.bench.loadgen import LoadSpec, drive
 from course_tool.errors import CourseError
@@ -42,24 +41,11 @@ class CannotCount(CourseError):
     """This machine cannot measure a count: that is no fault of the server's."""
 
 
-def parse_table(text: str) -> Counter[str]:
-    """Calls by name from the table that `strace -c` prints."""
-    calls: Counter[str] = Counter()
-    for line in text.splitlines():
-        # % time, seconds, usecs/call, calls, errors (often blank), name
-        found = re.fullmatch(r"\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)\s*", line)
-        if found and found[2] != "total":
-            calls[found[2]] += int(found[1])
-    return calls
-
-
 @cache
 def require() -> None:
     """Tries strace on a program that does nothing; raises CannotCount with the reason."""
-    from course_tool.syscalls import require_strace  # late: that module imports parse_table
-
     try:
-        require_strace()
+        syscalls.require_strace()
     except CourseError as error:
         raise CannotCount(str(error)) from error
 
@@ -96,7 +82,7 @@ def count_calls(
             os.kill(pid, signal.SIGKILL)
             if not server.wait(TABLE_TIMEOUT_S):
                 raise CannotCount(f"strace did not end within {TABLE_TIMEOUT_S:g} s of its server")
-        calls = parse_table(table.read_text(errors="replace"))
+        calls = syscalls.parse_table(table.read_text(errors="replace"))
     if not calls:
         raise CannotCount("strace wrote no table")
     return calls
@@ -121,7 +107,7 @@ def _calls_of_run(args: list[str | Path]) -> Counter[str]:
         if finished.returncode != 0:
             said = finished.stderr.strip() or processes.how_it_ended(finished.returncode)
             raise CourseError(f"{Path(args[0]).name} did not run to its end: {said}")
-        calls = parse_table(table.read_text(errors="replace"))
+        calls = syscalls.parse_table(table.read_text(errors="replace"))
     if not calls:
         raise CannotCount("strace wrote no table")
     return calls

@@ -18,13 +18,14 @@ from course_tool.bench.counts import CountResult, Verdict
 from course_tool.bench.report import Result, machine_lines
 from course_tool.bench.speed import COMPARED, METRICS, Cell, Metric
 from course_tool.bench.spread import Spread
-from course_tool.bench.subjects import Subject
+from course_tool.bench.subjects import Subject, Whose
 
 WIDTH = 80
 SUBJECTS_A_TABLE = 3
 MISSING = "–"
 LIMITED = "*"
 MIB = 1024 * 1024
+MS_FROM_US = 10_000  # times are said in ms from here on
 VERDICT_STYLE = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.NOT_MEASURED: "yellow"}
 BY_KEY = {metric.key: metric for metric in METRICS}
 
@@ -47,7 +48,7 @@ def amount(value: float) -> str:
 
 def with_unit(value: float, unit: str) -> str:
     if unit == "us":
-        return f"{amount(value / 1000)} ms" if value >= 10_000 else f"{amount(value)} µs"
+        return f"{amount(value / 1000)} ms" if value >= MS_FROM_US else f"{amount(value)} µs"
     if unit == "bytes":
         return f"{value / MIB:.1f} MiB"
     if unit == "B":
@@ -292,6 +293,22 @@ def tables_of(result: Result) -> list[Table]:
     return [*([counts_table(result)] if result.counts else []), *speed]
 
 
+def _words(result: Result) -> list[str]:
+    """What the rows mean, and whose code the columns are."""
+    said = ["p50, p99, p99.9: so many percent of the answers came within this time."]
+    if result.kind == "checkpoint":
+        said.append(
+            "A voluntary switch: the server slept, waiting. An involuntary one: it was made to "
+            "yield the CPU."
+        )
+    yours = [subject.name for subject in result.subjects if subject.whose is Whose.YOURS]
+    if yours:
+        said.append(f"Your code: {', '.join(yours)}. All other servers are the course's solutions.")
+    else:
+        said.append("All servers are the course's solutions, whatever you have written so far.")
+    return said
+
+
 def notes(result: Result) -> list[str]:
     """What a reader has to know to read the figures rightly."""
     said = []
@@ -306,6 +323,7 @@ def notes(result: Result) -> list[str]:
             f"{LIMITED} In {limited} of {runs} runs the load generator was at its own limit. "
             "There, only the server's CPU per request compares, and ratios leave those rounds out."
         )
+    said += _words(result)
     if result.machine["busy"]:
         share = result.machine["others_share"]
         said.append(

@@ -18,6 +18,7 @@ from course_tool import builds, marks
 from course_tool.chapters import Chapter, Task, all_chapters
 from course_tool.ctests import TestResult, run_tests
 from course_tool.errors import CourseError
+from course_tool.paths import ROOT
 from course_tool.processes import run
 from course_tool.verify.mistakes import Laboratory
 from course_tool.verify.outcome import Context, Outcome
@@ -142,27 +143,36 @@ def _includes(command: dict[str, str]) -> str:
 def prove_starters(context: Context) -> Outcome:
     outcome = Outcome("tests")
     chapters = all_chapters()
-    tree = Tree("starters")
-    tree.make()
+    laboratory = Laboratory(chapters)
     for chapter in chapters:
-        tree.write_chapter(chapter, starter_texts(chapter))
-    folder = BuildFolder("starters")
-    folder.configure("student", tree.root, COURSE_WERROR="ON", CMAKE_CXX_FLAGS_DEBUG="-Og")
+        laboratory.tree.write_chapter(chapter, starter_texts(chapter))
+    folder = laboratory.folder()
     built = folder.build([name for chapter in chapters for name in targets_of(chapter)])
-    if built.returncode != 0:
+    problem = starter_build_problem(built.returncode, built.stdout + built.stderr)
+    if problem:
+        folder.forget()  # what is compiled already would not warn again
         log = context.write_log("starters-build", built.stdout + built.stderr)
-        outcome.failures.append(
-            f"The starters do not compile without a warning: "
-            f"{builds.build_failure(built.stdout + built.stderr)} (see {log})"
-        )
+        outcome.failures.append(f"{problem} (see {log})")
         return outcome
-    outcome.fail_all(dict.fromkeys(foreign_chapters(folder.commands(), tree.chapters)))
-    _check_with_clang(context, outcome, tree)
+    outcome.fail_all(dict.fromkeys(foreign_chapters(folder.commands(), laboratory.tree.chapters)))
+    _check_with_clang(context, outcome, laboratory.tree)
     results = run_tests(folder.preset, name_regex=r"^[0-9][0-9]\.[0-9]+ ", env=NOTHING_SKIPPED)
     outcome.fail_all(tasks_without_test(chapters, results))
     for result in results:
         _check_red(context, outcome, result, None)
     return outcome
+
+
+def starter_build_problem(code: int, output: str) -> str | None:
+    """The starters share a build with the mistakes, some of which are worth a warning: so a
+    warning is no error there, and is looked for here."""
+    if code != 0:
+        return f"The starters do not compile: {builds.build_failure(output)}"
+    warning = re.search(r"^(\S[^:\n]*:\d+):\d+: warning: (.*)$", output, re.MULTILINE)
+    if warning is None:
+        return None
+    where = re.sub(r"^.*/(?=chapters/)", "", warning[1]).replace(f"{ROOT}/", "")
+    return f"The starters do not compile without a warning: {where}: {warning[2]}"
 
 
 def _check_red(context: Context, outcome: Outcome, result: TestResult, todo: str | None) -> None:
@@ -181,7 +191,13 @@ def _check_with_clang(context: Context, outcome: Outcome, tree: Tree) -> None:
         return
     context.step(f"warnings of {Path(clang).name}")
     folder = BuildFolder("starters-clang")  # configured for its flags, and never built
-    folder.configure("student", tree.root, COURSE_WERROR="ON", CMAKE_CXX_COMPILER=clang)
+    folder.configure(
+        "student",
+        tree.root,
+        COURSE_WERROR="ON",
+        CMAKE_CXX_COMPILER=clang,
+        CMAKE_DISABLE_PRECOMPILE_HEADERS="ON",
+    )
     ours = [command for command in folder.commands() if _owner(command)]
     if not ours:
         raise CourseError(f"{folder.path} has no compile command of a chapter.")

@@ -95,6 +95,10 @@ class BuildFolder:
             raise builds.BuildError(builds.build_failure(finished.stdout + finished.stderr))
         stamp.write_text(said, encoding="utf-8")
 
+    def forget(self) -> None:
+        """The next run starts from nothing."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
     def build(self, targets: Sequence[str]) -> processes.Finished:
         """Builds the targets, as far as they compile."""
         args = ["cmake", "--build", self.path, "--target", *targets, "--", "-k", "0"]

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// A session in callbacks: each operation is given the function to call when it has completed.
+// Owns     its socket and its buffer. The session itself belongs to the handler of the operation in
+//          flight, which holds the one shared_ptr: with no operation in flight, it is gone.
+// Lifetime the open_sockets must outlive every session.
+// Threads  any that run the io_context: with one operation in flight, one handler runs at a time.
+// Errors   an error ends its session, and no other.
+// See      asio's tcp::socket::async_read_some, async_write
+#pragma once
+
+#include <array>
+#include <asio/buffer.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/write.hpp>
+#include <cstddef>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "open_sockets.hpp"
+#include "todo.hpp"
+
+namespace completion {
+
+using asio::ip::tcp;
+
+class callback_session : public std::enable_shared_from_this<callback_session> {
+ public:
+  callback_session(tcp::socket socket, open_sockets& sockets)
+      : socket_{std::move(socket)}, entry_{sockets, socket_.native_handle()} {}
+
+  // Asks for bytes and returns at once. When some have come, sends them back; at EOF and on errors
+  // it asks for nothing more, and so the session ends.
+  void receive() {
+    COURSE_TODO("03.1");
+  }
+
+ private:
+  // Sends the first `bytes` of the buffer, all of them, and then receives again.
+  void send(std::size_t bytes) {
+    COURSE_TODO("03.1");
+  }
+
+  tcp::socket socket_;
+  open_sockets::entry entry_;  // after socket_: gone before the descriptor is closed
+  std::array<std::byte, 16 * 1024> buffer_;
+};
+
+}  // namespace completion

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// A session as a coroutine: the same operations, in the order in which they happen.
+// Owns     the coroutine's frame owns the socket and the buffer; asio owns the frame.
+// Lifetime `sockets` must outlive the coroutine: it is a reference to what main() keeps.
+// Threads  any that run the io_context; a coroutine runs on one of them at a time.
+// Errors   an error ends its session: it is a value here, and nothing throws.
+#pragma once
+
+#include <array>
+#include <asio/awaitable.hpp>
+#include <asio/buffer.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/redirect_error.hpp>
+#include <asio/use_awaitable.hpp>
+#include <asio/write.hpp>
+#include <cstddef>
+#include <system_error>
+
+#include "open_sockets.hpp"
+#include "todo.hpp"
+
+namespace completion {
+
+using asio::ip::tcp;
+
+// Echoes until EOF or an error, which ends in `error` and in no exception. Compare it with
+// callback_session: its members are local variables here, its two functions two lines of one loop.
+// --8<-- [start:coroutine]
+inline asio::awaitable<void> echo(tcp::socket socket, open_sockets& sockets) {
+  const open_sockets::entry entry{sockets, socket.native_handle()};
+  std::array<std::byte, 16 * 1024> buffer;
+  std::error_code error;
+  auto or_error = asio::redirect_error(asio::use_awaitable, error);
+  // --8<-- [start:task-03-2]
+  while (true) {
+    const std::size_t received = co_await socket.async_read_some(asio::buffer(buffer), or_error);
+    if (error) co_return;
+    co_await asio::async_write(socket, asio::buffer(buffer, received), or_error);
+    if (error) co_return;
+  }
+  // --8<-- [end:task-03-2]
+}
+// --8<-- [end:coroutine]
+
+}  // namespace completion

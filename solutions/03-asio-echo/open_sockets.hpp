@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// The sockets of all live sessions, so that a stop can reach them from any thread.
+// Owns     nothing: it knows numbers, and forgets each one before its socket is closed.
+// Lifetime must outlive every entry.
+// Threads  any: one mutex guards the set.
+// Errors   none.
+// Rule     asio's socket object belongs to its session; a stop from another thread may only use the
+//          descriptor, through shutdown(2), and only while the entry is there.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace completion {
+
+class open_sockets {
+ public:
+  // In the set for as long as this object lives. Declare it after the socket: it must go first.
+  class entry {
+   public:
+    entry(open_sockets& sockets, int fd) : sockets_{sockets}, fd_{fd} { sockets_.add(fd_); }
+    entry(entry&&) = delete;
+    ~entry() { sockets_.remove(fd_); }
+
+   private:
+    open_sockets& sockets_;
+    int fd_;
+  };
+
+  // SHUT_RD lets every session echo what has arrived and then see an end; SHUT_RDWR ends it now.
+  // Later entries are shut down as they come.
+  void shut_down_all(int how) {
+    const std::lock_guard lock{mutex_};
+    how_ = how;
+    for (const int fd : fds_) ::shutdown(fd, how);
+  }
+
+  // Calls `done` once there is no entry left: at once, or from the thread that removes the last.
+  // Nobody waits for an entry that comes after that, so it is shut down both ways.
+  void when_empty(std::function<void()> done) {
+    std::unique_lock lock{mutex_};
+    when_empty_ = std::move(done);
+    call_if_empty(lock);
+  }
+
+ private:
+  static constexpr int not_stopping = -1;
+
+  void add(int fd) {
+    const std::lock_guard lock{mutex_};
+    fds_.insert(fd);
+    if (how_ != not_stopping) ::shutdown(fd, how_);
+  }
+
+  void remove(int fd) {
+    std::unique_lock lock{mutex_};
+    fds_.erase(fd);
+    call_if_empty(lock);
+  }
+
+  void call_if_empty(std::unique_lock<std::mutex>& lock) {
+    if (!fds_.empty() || !when_empty_) return;
+    const auto done = std::exchange(when_empty_, nullptr);
+    how_ = SHUT_RDWR;
+    lock.unlock();
+    done();
+  }
+
+  std::mutex mutex_;  // guards all below
+  std::set<int> fds_;
+  int how_ = not_stopping;
+  std::function<void()> when_empty_;
+};
+
+}  // namespace completion

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Running an io_context on N threads, and ending it cleanly.
+// Owns     the threads, the signal_set and the grace timer.
+// Lifetime run_on_threads() returns when no work is left or the io_context was stopped.
+// Threads  graceful_stop's handlers run in `control`, a strand shared with the acceptor.
+// Errors   what escapes from a handler is logged; the other sessions go on.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "accepting.hpp"
+#include "log.hpp"
+#include "open_sockets.hpp"
+#include "todo.hpp"
+
+namespace completion {
+
+// Runs handlers until no work is left. One that throws ends itself, not the loop: run() may be
+// called again after an exception, and goes on where it was.
+inline void run_to_the_end(asio::io_context& io) {
+  // --8<-- [start:task-03-3]
+  while (true) {
+    try {
+      io.run();
+      return;
+    } catch (const std::exception& error) {
+      common::log(std::string{"a handler threw: "} + error.what());
+    }
+  }
+  // --8<-- [end:task-03-3]
+}
+
+// Runs `io` on this thread and threads - 1 others; returns when all of them are done.
+inline void run_on_threads(asio::io_context& io, std::int64_t threads) {
+  // --8<-- [start:task-03-3b]
+  std::vector<std::jthread> others;
+  for (std::int64_t i = 1; i < threads; ++i) others.emplace_back([&io] { run_to_the_end(io); });
+  run_to_the_end(io);
+  // --8<-- [end:task-03-3b]
+}
+
+class graceful_stop {
+ public:
+  static constexpr std::chrono::milliseconds grace_ms{1000};
+
+  graceful_stop(strand control, acceptor_loop& acceptor, open_sockets& sockets)
+      : control_{std::move(control)}, acceptor_{acceptor}, sockets_{sockets} {
+    signals_.async_wait([this](const std::error_code& canceled, int) {
+      if (!canceled) begin();
+    });
+  }
+
+ private:
+  // Waits for a second signal, which is to end_at_once(). Accepts nobody new. Lets sessions echo
+  // what has arrived; who is not done after grace_ms is cut.
+  void begin() {
+    // --8<-- [start:task-03-3c]
+    signals_.async_wait([this](const std::error_code& canceled, int signal) {
+      if (!canceled) end_at_once(signal);
+    });
+    acceptor_.close();
+    grace_.expires_after(grace_ms);
+    grace_.async_wait([this](const std::error_code& canceled) {
+      if (!canceled) sockets_.shut_down_all(SHUT_RDWR);
+    });
+    sockets_.shut_down_all(SHUT_RD);
+    // --8<-- [end:task-03-3c]
+    sockets_.when_empty([this] { asio::post(control_, [this] { stop_waiting(); }); });
+  }
+
+  // clear() gives the signals their default action back. It would forget one that has come already,
+  // so begin() cannot call it and leave the second signal to the kernel.
+  void end_at_once(int signal) {
+    signals_.clear();
+    std::raise(signal);
+  }
+
+  void stop_waiting() {
+    signals_.cancel();
+    signals_.clear();
+    grace_.cancel();
+  }
+
+  strand control_;
+  acceptor_loop& acceptor_;
+  open_sockets& sockets_;
+  asio::signal_set signals_{control_, SIGINT, SIGTERM};
+  asio::steady_timer grace_{control_};
+};
+
+}  // namespace completion

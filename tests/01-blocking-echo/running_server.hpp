@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// A thread_server inside the test program, where its system calls can be scripted.
+// Owns     the server, its listener, and the thread in its run().
+// Lifetime the constructor returns once a first client was served; the destructor stops the server
+//          and says so if that does not end.
+// Threads  one thread calls.
+// Errors   the constructor throws what run() threw, such as the TODO of an unwritten task.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "background.hpp"
+#include "client.hpp"
+#include "eventually.hpp"
+#include "socket_pair.hpp"
+#include "thread_server.hpp"
+
+namespace course_test {
+
+class running_server {
+ public:
+  running_server() {
+    tcp_listener listener = listen_on_any_port();
+    port_ = listener.port;
+    server_ = std::make_shared<blocking::thread_server>(std::move(listener.socket));
+    run_.emplace([server = server_] { server->run(); }, [server = server_] { server->stop(); });
+    client first{port_};
+    first.send_all("x");
+    [[maybe_unused]] const bool served =
+        eventually(step_deadline, [&] { return !run_->running() || !first.recv_some(1).empty(); });
+    if (!run_->running()) run_->get();
+  }
+  running_server(running_server&&) = delete;
+  ~running_server() {
+    run_.reset();
+    const background<void> end{[last = std::move(server_)]() mutable { last.reset(); }, [] {}};
+    const bool failing = std::uncaught_exceptions() > 0;  // the test has said why
+    if (end.finished(end_deadline) || failing) return;
+    FAIL_CHECK(
+        "the server cannot end: it waits for a session that is in sessions_ and has no thread");
+  }
+
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  [[nodiscard]] const background<void>& run() const { return *run_; }
+  // Throws what run() threw, if it has ended.
+  void check_running() {
+    if (!run_->running()) run_->get();
+  }
+
+ private:
+  static constexpr milliseconds end_deadline{3000};
+
+  std::uint16_t port_ = 0;
+  std::shared_ptr<blocking::thread_server> server_;
+  std::optional<background<void>> run_;
+};
+
+}  // namespace course_test

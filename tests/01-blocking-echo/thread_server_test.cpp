@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// Task 01.4 from inside: what accept and std::thread may do to a server, and seldom do.
+#include "thread_server.hpp"
+
+#include <fcntl.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "background.hpp"
+#include "client.hpp"
+#include "errors.hpp"
+#include "process_counts.hpp"
+#include "running_server.hpp"
+#include "scripted_calls.hpp"
+
+using namespace std::chrono_literals;
+using course_test::background;
+using course_test::client;
+using course_test::eventually;
+using course_test::failing_accepts;
+using course_test::running_server;
+
+namespace {
+
+// Descriptors of this process that a child program would inherit, "" or one a line.
+std::string inheritable_sockets() {
+  std::string found;
+  for (const auto& [fd, what] : course_test::open_fds()) {
+    const bool kept = (::fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0;
+    if (kept && what.starts_with("socket:"))
+      found += "fd " + std::to_string(fd) + ": " + what + "\n";
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("01.4 an accepted socket is not handed down to child programs", "[01.4]") {
+  running_server server;
+  const std::string before = inheritable_sockets();
+  client peer{server.port()};
+  REQUIRE(peer.echo("x") == "x");
+  UNSCOPED_INFO("the client's socket survives exec(): pass SOCK_CLOEXEC to accept4()");
+  CHECK(inheritable_sockets() == before);
+}
+
+TEST_CASE("01.4 a failed accept that concerns one client only is passed over", "[01.4]") {
+  running_server server;
+  for (const int error : {ECONNABORTED, EPROTO, EHOSTUNREACH, ENETDOWN, EINTR}) {
+    const failing_accepts failures{error, 3};
+    client first{server.port()};  // ends the accept that sleeps already; the next three fail
+    CHECK(first.echo("before") == "before");
+    client second{server.port()};
+    second.send_all("after");
+    const bool answered =
+        eventually(2s, [&] { return !server.run().running() || !second.recv_some(1).empty(); });
+    UNSCOPED_INFO("accept() failed with " << common::describe_errno(error)
+                                          << ", which is about that one client: take the next one. "
+                                             "common::classify_accept_errno knows which are");
+    REQUIRE_NOTHROW(server.check_running());
+    REQUIRE(answered);
+  }
+}
+
+TEST_CASE("01.4 a signal during accept does not end the server", "[01.4]") {
+  running_server server;
+  server.run().interrupt();
+  client peer{server.port()};
+  peer.send_all("x");
+  const bool answered =
+      eventually(2s, [&] { return !server.run().running() || !peer.recv_some(1).empty(); });
+  UNSCOPED_INFO("accept() returned -1 with EINTR, which says nothing about any client: try again");
+  REQUIRE_NOTHROW(server.check_running());
+  CHECK(answered);
+}
+
+TEST_CASE("01.4 without a free descriptor the server waits instead of spinning", "[01.4]") {
+  running_server server;
+  {
+    const failing_accepts failures{EMFILE};
+    CHECK(client{server.port()}.echo("x") == "x");  // by the accept that sleeps already
+    std::this_thread::sleep_for(500ms);             // the time in which a spinning loop shows
+    UNSCOPED_INFO("EMFILE is not about one client, and does not mean that the listener is broken");
+    REQUIRE_NOTHROW(server.check_running());
+    UNSCOPED_INFO(
+        "accept() fails with EMFILE over and over: wait_for_a_session_to_end() before the next "
+        "attempt");
+    CHECK(failures.failures() <= 50);  // one each 100 ms, and one for the session that ended
+  }
+  UNSCOPED_INFO("descriptors are free again, and nobody is let in");
+  CHECK_NOTHROW(client{server.port()}.echo("and now?"));
+}
+
+TEST_CASE("01.4 a listener that is broken ends run() with an error", "[01.4]") {
+  common::unique_fd not_listening{
+      common::check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
+  blocking::thread_server server{std::move(not_listening)};
+  background<void> run{[&] { server.run(); }, [&] { server.stop(); }};
+  UNSCOPED_INFO(
+      "accept() fails with EINVAL at once and for ever, and run() tries again for ever: for "
+      "accept_failure::listener_broken, throw_errno(\"accept\")");
+  REQUIRE(run.finished(2s));
+  CHECK_THROWS_MATCHES(
+      run.get(), std::system_error,
+      Catch::Matchers::MessageMatches(Catch::Matchers::ContainsSubstring("accept") &&
+                                      Catch::Matchers::ContainsSubstring("EINVAL")));
+}
+
+TEST_CASE("01.4 a client for whom there is no thread is dropped, and the others stay", "[01.4]") {
+  running_server server;
+  client steady{server.port()};
+  REQUIRE(steady.echo("before") == "before");
+  {
+    const course_test::refused_threads no_more;
+    client unlucky{server.port()};
+    const course_test::ending end = unlucky.wait_for_end(2s);
+    UNSCOPED_INFO(
+        "std::thread's constructor threw std::system_error, and it ended the server: catch it "
+        "where the thread is made");
+    REQUIRE_NOTHROW(server.check_running());
+    UNSCOPED_INFO("nobody will ever serve this client: drop() it, which closes its socket");
+    CHECK(end != course_test::ending::still_open);
+  }
+  CHECK(steady.echo("after") == "after");
+  UNSCOPED_INFO("there are threads again, and nobody is let in");
+  CHECK_NOTHROW(client{server.port()}.echo("and now?"));
+}
+
+TEST_CASE("01.4 a session that ends before it has begun is joined like the others", "[01.4]") {
+  UNSCOPED_INFO(
+      "the session's thread ran to its end before its entry in sessions_ was complete: hold mutex_ "
+      "from before the insert until the thread is stored, and do not detach it");
+  running_server server;
+  {
+    const course_test::fast_threads fast{200ms};
+    client hasty{server.port()};
+    hasty.close();
+    // Accepted only when start_session has returned: by then the hasty one's session has ended.
+    CHECK_NOTHROW(client{server.port()}.echo("next"));
+  }
+  CHECK_NOTHROW(server.check_running());
+}
+
+TEST_CASE("01.4 with the server, every session ends and every thread is joined", "[01.4]") {
+  {
+    const running_server warm_up;
+  }  // a sanitizer adds a thread of its own to the first one
+  const std::size_t threads = course_test::thread_count();
+  std::vector<client> silent;
+  {
+    running_server server;
+    silent = course_test::connect_many(server.port(), 3);
+    for (client& each : silent) REQUIRE(each.echo("x") == "x");
+  }
+  UNSCOPED_INFO(
+      "the server is gone, and threads of its sessions are not: file each under sessions_, where "
+      "the destructor ends them, and detach none");
+  REQUIRE(eventually(2s, [&] { return course_test::thread_count() <= threads; }));
+  for (client& each : silent) CHECK(each.wait_for_end() == course_test::ending::eof);
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Task 03.4: the coroutine client, against servers that are right and one that is not.
+#include "coroutine_client.hpp"
+
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/io_context.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <string>
+
+#include "server_process.hpp"
+
+using namespace std::chrono_literals;
+using course_test::exited;
+using course_test::program;
+using course_test::run_program;
+using course_test::server_process;
+
+namespace {
+
+enum class behavior { faithful, in_pieces, corrupting, repeating };  // the first message, for ever
+
+// Serves one client in the test's own io_context: reads a message whole, then answers.
+asio::awaitable<void> serve_one(asio::ip::tcp::acceptor& acceptor, behavior how,
+                                std::size_t message_bytes) {
+  asio::ip::tcp::socket socket = co_await acceptor.async_accept(asio::use_awaitable);
+  std::vector<unsigned char> bytes(message_bytes);
+  std::vector<unsigned char> first;
+  while (true) {
+    co_await asio::async_read(socket, asio::buffer(bytes), asio::use_awaitable);
+    if (first.empty()) first = bytes;
+    if (how == behavior::repeating) bytes = first;
+    if (how == behavior::corrupting) bytes.back() = static_cast<unsigned char>(~bytes.back());
+    const std::size_t piece = how == behavior::in_pieces ? 1 : bytes.size();
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+      co_await asio::async_write(socket, asio::buffer(bytes.data() + at, piece),
+                                 asio::use_awaitable);
+    }
+  }
+}
+
+// How many echoes the client says it got; -1 if it is still waiting after five seconds.
+std::int64_t talk_to(behavior how, std::int64_t requests, std::size_t message_bytes) {
+  asio::io_context io{1};
+  asio::ip::tcp::acceptor acceptor{io, {asio::ip::make_address("127.0.0.1"), 0}};
+  // Detached: its one exception is the end of the client, and what ends this test.
+  asio::co_spawn(io, serve_one(acceptor, how, message_bytes), asio::detached);
+  std::exception_ptr escaped;
+  std::int64_t echoes = -1;
+  asio::co_spawn(io, completion::converse({acceptor.local_endpoint(), requests, message_bytes}),
+                 [&](const std::exception_ptr& exception, std::int64_t count) {
+                   escaped = exception;
+                   echoes = count;
+                   acceptor.close();
+                 });
+  io.run_for(5s);
+  if (escaped) std::rethrow_exception(escaped);
+  return echoes;
+}
+
+}  // namespace
+
+TEST_CASE("03.4 the client gets every echo it asked for", "[03.4]") {
+  UNSCOPED_INFO("-1: it still waits. Does it send each message, and co_await every operation?");
+  CHECK(talk_to(behavior::faithful, 100, 64) == 100);
+}
+
+TEST_CASE("03.4 an echo in pieces is read whole", "[03.4]") {
+  UNSCOPED_INFO("async_read_some reads some: async_read reads as much as the buffer holds");
+  CHECK(talk_to(behavior::in_pieces, 3, 512) == 3);
+}
+
+TEST_CASE("03.4 a message larger than the socket's buffers is sent whole", "[03.4]") {
+  UNSCOPED_INFO("-1: the server waits for the rest. async_write_some sends some of the message");
+  CHECK(talk_to(behavior::faithful, 2, 16 * 1024 * 1024) == 2);
+}
+
+TEST_CASE("03.4 an echo that differs is an error", "[03.4]") {
+  UNSCOPED_INFO("compare the reply with the message, and throw std::runtime_error");
+  CHECK_THROWS_AS(talk_to(behavior::corrupting, 3, 512), std::runtime_error);
+  UNSCOPED_INFO("fill() each message anew: the server answered with an old one, and nobody saw it");
+  CHECK_THROWS_AS(talk_to(behavior::repeating, 3, 512), std::runtime_error);
+}
+
+TEST_CASE("03.4 a hundred clients share one thread", "[03.4]") {
+  server_process server{program("03-server")};
+  const auto client = run_program(program("03-client"), {"--port", std::to_string(server.port()),
+                                                         "--clients", "100", "--requests", "100"});
+  CHECK(client.status == exited(0));
+  CHECK(client.stdout_text == "10000 echoes of 1024 bytes\n");
+}
+
+TEST_CASE("03 a client that nobody answers says so and exits with 1", "[03]") {
+  const auto client = run_program(program("03-client"), {"--port", "1"});
+  CHECK(client.status == exited(1));
+  CHECK_THAT(client.stderr_text, Catch::Matchers::ContainsSubstring("Connection refused"));
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+// Task 03.3: N threads, exceptions, and a clean stop.
+#include "running.hpp"
+
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bytes.hpp"
+#include "client.hpp"
+#include "contract_server.hpp"
+#include "eventually.hpp"
+#include "hang_guard.hpp"
+#include "listen.hpp"
+#include "process_counts.hpp"
+#include "server_process.hpp"
+#include "socket_pair.hpp"
+
+using namespace std::chrono_literals;
+using course_test::client;
+using course_test::exited;
+using course_test::hang_guard;
+using course_test::killed_by;
+using course_test::program;
+using course_test::server_process;
+
+namespace {
+
+std::vector<std::string> every_server() {
+  return GENERATE(std::vector<std::string>{}, std::vector<std::string>{"--callbacks"},
+                  std::vector<std::string>{"--threads", "2"},
+                  std::vector<std::string>{"--callbacks", "--threads", "2"});
+}
+
+// Where N threads wait for each other; those that do not all come have not met.
+struct rendezvous {
+  void arrive() {
+    ++arrived;
+    if (course_test::eventually(2s, [this] { return arrived == expected; })) ++met;
+  }
+
+  int expected;
+  std::atomic<int> arrived = 0;
+  std::atomic<int> met = 0;
+};
+
+}  // namespace
+
+TEST_CASE("03.3 a handler that throws does not end the loop", "[03.3]") {
+  const hang_guard guard{"when run() has returned there is no work left: return, too"};
+  asio::io_context io;
+  bool reached = false;
+  asio::post(io, [] { throw std::runtime_error{"on purpose"}; });
+  asio::post(io, [&reached] { reached = true; });
+  UNSCOPED_INFO("run() lets an exception out: catch it, and call run() again");
+  CHECK_NOTHROW(completion::run_to_the_end(io));
+  UNSCOPED_INFO("the handler after the one that threw was never run");
+  CHECK(reached);
+}
+
+TEST_CASE("03.3 N threads run N handlers at the same time", "[03.3]") {
+  constexpr int threads = 3;
+  asio::io_context io{threads};
+  rendezvous meeting{threads};
+  const std::size_t before = course_test::thread_count();
+  std::atomic<std::size_t> together = 0;
+  for (int i = 0; i < threads; ++i) {
+    asio::post(io, [&] {
+      meeting.arrive();
+      together = course_test::thread_count();
+    });
+  }
+  completion::run_on_threads(io, threads);
+  UNSCOPED_INFO("handlers waited for each other in vain: do N threads call run()?");
+  CHECK(meeting.met == threads);
+  if (course_test::sanitized) return;  // a sanitizer's own thread may have joined us
+  UNSCOPED_INFO("this thread is one of the N: start threads - 1 others");
+  CHECK(together <= before + threads - 1);
+}
+
+TEST_CASE("03.3 a handler that throws on another thread does not end the process", "[03.3]") {
+  constexpr int threads = 2;
+  asio::io_context io{threads};
+  rendezvous meeting{threads};
+  const auto ours = std::this_thread::get_id();
+  for (int i = 0; i < threads; ++i) {
+    asio::post(io, [&] {
+      meeting.arrive();
+      if (std::this_thread::get_id() == ours) return;
+      throw std::runtime_error{"on purpose; the other threads must run_to_the_end() as well"};
+    });
+  }
+  completion::run_on_threads(io, threads);
+  UNSCOPED_INFO("handlers waited for each other in vain: do N threads call run()?");
+  CHECK(meeting.met == threads);
+}
+
+TEST_CASE("03.3 SIGTERM lets the clients' last words come back and exits with 0", "[03.3]") {
+  server_process server{program("03-server"), every_server()};
+  std::vector<client> clients = course_test::connect_many(server.port(), 10);
+  const std::string words = course_test::pattern(1, 48 * 1024);  // more than one receive takes
+  for (client& each : clients) REQUIRE(each.echo("hello") == "hello");
+  server.send_signal(SIGSTOP);  // so that the words wait, unread, when SIGTERM comes
+  for (client& each : clients) each.send_all(words);
+  for (client& each : clients) {
+    REQUIRE(course_test::eventually(5s, [&] { return each.unacknowledged_bytes() == 0; }));
+  }
+  server.send_signal(SIGTERM);
+  server.send_signal(SIGCONT);
+  for (client& each : clients) {
+    UNSCOPED_INFO(
+        "cut short: SHUT_RD leaves what has arrived readable, SHUT_RDWR is for the end of "
+        "the grace time; a timer that was not given grace_ms expires at once");
+    CHECK(course_test::compare_bytes(each.recv_until_eof(), words) == course_test::identical);
+  }
+  UNSCOPED_INFO("still running: the acceptor is open, or a thread is left behind");
+  CHECK(server.wait_for_exit(2s) == exited(0));
+}
+
+TEST_CASE("03.3 a stop does not wait for clients that are silent", "[03.3]") {
+  server_process server{program("03-server"), every_server()};
+  std::vector<client> clients = course_test::connect_many(server.port(), 10);
+  for (client& each : clients) REQUIRE(each.echo("hello") == "hello");
+  UNSCOPED_INFO("their sessions ended with the grace time: SHUT_RD shows every session an end now");
+  CHECK(server.stop(SIGTERM, completion::graceful_stop::grace_ms - 100ms) == exited(0));
+}
+
+TEST_CASE("03.3 a client that never reads is cut after the grace time", "[03.3]") {
+  server_process server{program("03-server"), every_server()};
+  client stalled{server.port(), {.receive_buffer_bytes = 4096}};
+  const std::string much(1024 * 1024, 'x');
+  REQUIRE(course_test::eventually(5s, [&] { return stalled.send_some(much) == 0; }));
+  UNSCOPED_INFO("the session waits to send: when grace_ expires, SHUT_RDWR");
+  CHECK(server.stop() == exited(0));
+}
+
+TEST_CASE("03.3 a second signal ends the server at once", "[03.3]") {
+  server_process server{program("03-server")};
+  client stalled{server.port(), {.receive_buffer_bytes = 4096}};
+  const std::string much(1024 * 1024, 'x');
+  REQUIRE(course_test::eventually(5s, [&] { return stalled.send_some(much) == 0; }));
+  server.send_signal(SIGTERM);
+  UNSCOPED_INFO("the listener is still open after SIGTERM");
+  REQUIRE(course_test::eventually(1s, [&] {
+    try {
+      const client late{server.port()};
+      return false;
+    } catch (const course_test::client_error&) {
+      return true;
+    }
+  }));
+  UNSCOPED_INFO("one async_wait hears one signal: wait again, for the second one");
+  CHECK(server.stop(SIGTERM, 500ms) == killed_by(SIGTERM));
+}
+
+TEST_CASE("03 a session that begins after the last one has ended is cut at once", "[03]") {
+  completion::open_sockets sockets;
+  const course_test::socket_pair pair = course_test::tcp_pair();
+  bool done = false;
+  sockets.shut_down_all(SHUT_RD);
+  sockets.when_empty([&done] { done = true; });
+  REQUIRE(done);
+  const completion::open_sockets::entry late{sockets, pair.theirs.get()};
+  char byte = 0;
+  UNSCOPED_INFO("nobody waits for it any more: it could keep the server from stopping");
+  CHECK(::recv(pair.ours.get(), &byte, 1, MSG_DONTWAIT) == 0);
+}
+
+TEST_CASE("03 a listener that breaks ends run() and is reported", "[03]") {
+  const hang_guard guard{"run() did not return when accept failed with EINVAL"};
+  completion::open_sockets sockets;
+  asio::io_context io;
+  common::unique_fd listener = common::listen_on("127.0.0.1", 0);
+  const int fd = listener.get();
+  completion::acceptor_loop acceptor{io, asio::make_strand(io), std::move(listener),
+                                     completion::style::callbacks, sockets};
+  acceptor.accept();
+  ::shutdown(fd, SHUT_RDWR);  // accept(2) fails with EINVAL from now on
+  io.run();
+  CHECK_THROWS_AS(acceptor.throw_if_broken(), std::system_error);
+}
+
+TEST_CASE("03 both tickers of the page take turns, in both styles", "[03]") {
+  const auto run = course_test::run_program(program("03-ticks"), {});
+  CHECK(run.status == exited(0));
+  const std::string turns = "a 1\nb 1\na 2\nb 2\na 3\nb 3\n";
+  CHECK(run.stdout_text == "callbacks: both have been started\n" + turns +
+                               "coroutines: both have been started\n" + turns);
+}

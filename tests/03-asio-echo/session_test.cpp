@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// Tasks 03.1 and 03.2: a session in callbacks, and the same as a coroutine.
+#include <asio/co_spawn.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "bytes.hpp"
+#include "callback_echo.hpp"
+#include "coroutine_echo.hpp"
+#include "session_fixture.hpp"
+
+using completion::callback_session;
+using course_test::compare_bytes;
+using course_test::identical;
+using course_test::session_fixture;
+
+namespace {
+
+std::weak_ptr<callback_session> start_callbacks(session_fixture& fixture) {
+  const auto session =
+      std::make_shared<callback_session>(std::move(fixture.socket), fixture.sockets);
+  session->receive();
+  return session;
+}
+
+struct outcome {
+  bool ended = false;
+  std::exception_ptr escaped;
+};
+
+void start_coroutine(session_fixture& fixture, outcome& result) {
+  asio::co_spawn(fixture.io, completion::echo(std::move(fixture.socket), fixture.sockets),
+                 [&result](const std::exception_ptr& escaped) {
+                   result = {.ended = true, .escaped = escaped};
+                   if (escaped) std::rethrow_exception(escaped);  // a TODO reaches the test
+                 });
+}
+
+}  // namespace
+
+TEST_CASE("03.1 what is sent comes back, again and again", "[03.1]") {
+  session_fixture fixture;
+  const auto session = start_callbacks(fixture);
+  UNSCOPED_INFO("the session died waiting: does the handler hold shared_from_this()?");
+  REQUIRE_FALSE(session.expired());
+  UNSCOPED_INFO("more than was sent: send the first `bytes` of the buffer, not all of it");
+  CHECK(compare_bytes(fixture.echo("one"), "one") == identical);
+  UNSCOPED_INFO("after an echo, receive again; both handlers hold shared_from_this()");
+  CHECK(fixture.echo("two") == "two");
+}
+
+TEST_CASE("03.1 an echo larger than all buffers is sent whole", "[03.1]") {
+  session_fixture fixture{{.send_buffer_bytes = 4096}};
+  const auto session = start_callbacks(fixture);
+  const std::string message = course_test::pattern(1, 1024 * 1024);
+  UNSCOPED_INFO(
+      "bytes are missing: async_write sends all of a buffer, async_write_some some of it; "
+      "or receive() was called before the write had completed, and overwrote the buffer");
+  CHECK(compare_bytes(fixture.echo(message, session_fixture::reader::late), message) == identical);
+}
+
+TEST_CASE("03.1 a session ends with its last operation", "[03.1]") {
+  session_fixture fixture;
+  const auto session = start_callbacks(fixture);
+  REQUIRE(fixture.echo("hello") == "hello");
+  ::shutdown(fixture.peer.get(), SHUT_WR);
+  UNSCOPED_INFO("at EOF start no further operation: the handler's shared_ptr was the last one");
+  CHECK(fixture.run_until([&] { return session.expired(); }));
+}
+
+TEST_CASE("03.1 a reset ends the session and nothing else", "[03.1]") {
+  session_fixture fixture;
+  const auto session = start_callbacks(fixture);
+  REQUIRE(fixture.echo("hello") == "hello");
+  course_test::reset_on_close(fixture.peer.get());
+  fixture.peer.reset();
+  UNSCOPED_INFO("a reset is an error like EOF: start no further operation");
+  CHECK(fixture.run_until([&] { return session.expired(); }));
+}
+
+TEST_CASE("03.2 what is sent comes back, again and again", "[03.2]") {
+  outcome result;
+  session_fixture fixture;
+  start_coroutine(fixture, result);
+  UNSCOPED_INFO(
+      "nothing came: async_read waits for a full buffer, and an operation without co_await "
+      "never starts; more than was sent: write what was received, not the whole buffer");
+  CHECK(compare_bytes(fixture.echo("one"), "one") == identical);
+  UNSCOPED_INFO("after an echo, receive again: it is a loop");
+  CHECK(fixture.echo("two") == "two");
+  CHECK_FALSE(result.ended);
+}
+
+TEST_CASE("03.2 an echo larger than all buffers is sent whole", "[03.2]") {
+  outcome result;
+  session_fixture fixture{{.send_buffer_bytes = 4096}};
+  start_coroutine(fixture, result);
+  const std::string message = course_test::pattern(1, 1024 * 1024);
+  UNSCOPED_INFO("async_write sends all of a buffer; async_write_some sends some of it");
+  CHECK(compare_bytes(fixture.echo(message, session_fixture::reader::late), message) == identical);
+}
+
+TEST_CASE("03.2 the coroutine returns at the end of the stream", "[03.2]") {
+  outcome result;
+  session_fixture fixture;
+  start_coroutine(fixture, result);
+  REQUIRE(fixture.echo("hello") == "hello");
+  ::shutdown(fixture.peer.get(), SHUT_WR);
+  UNSCOPED_INFO("look at `error` after each co_await: without it, the loop reads EOF for ever");
+  CHECK(fixture.run_until([&] { return result.ended; }));
+  CHECK(result.escaped == nullptr);
+}
+
+TEST_CASE("03.2 a reset is a value, not an exception", "[03.2]") {
+  outcome result;
+  session_fixture fixture;
+  start_coroutine(fixture, result);
+  REQUIRE(fixture.echo("hello") == "hello");
+  course_test::reset_on_close(fixture.peer.get());
+  fixture.peer.reset();
+  UNSCOPED_INFO("pass or_error to every operation, or its failure is thrown");
+  CHECK_NOTHROW(fixture.run_until([&] { return result.ended; }));
+  CHECK(result.ended);
+}
