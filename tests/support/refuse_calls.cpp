@@ -39,13 +39,21 @@ void install(std::span<::sock_filter> instructions) {
   common::check(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), "prctl PR_SET_SECCOMP");
 }
 
+void refuse_call(std::uint32_t number, int error) {
+  std::vector<::sock_filter> instructions{load(offsetof(::seccomp_data, nr)),
+                                          allow_unless_equal(number), answer(SECCOMP_RET_ALLOW),
+                                          answer(failure(error))};
+  install(instructions);
+}
+
 }  // namespace
 
 void refuse_io_uring_setup(int error) {
-  std::vector<::sock_filter> instructions{load(offsetof(::seccomp_data, nr)),
-                                          allow_unless_equal(__NR_io_uring_setup),
-                                          answer(SECCOMP_RET_ALLOW), answer(failure(error))};
-  install(instructions);
+  refuse_call(__NR_io_uring_setup, error);
+}
+
+void refuse_io_uring_enter(int error) {
+  refuse_call(__NR_io_uring_enter, error);
 }
 
 void refuse_io_uring_register(unsigned opcode, int error) {
