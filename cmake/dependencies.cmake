@@ -37,6 +37,11 @@ if(NOT TARGET PkgConfig::liburing)
     "yourself (Debian and Ubuntu: apt install liburing-dev pkg-config).")
 endif()
 
+# The kernel's structures alone, laid out as C++ needs them: for whoever does without the library.
+add_library(liburing-headers INTERFACE)
+target_include_directories(liburing-headers INTERFACE
+  "$<TARGET_PROPERTY:PkgConfig::liburing,INTERFACE_INCLUDE_DIRECTORIES>")
+
 # Standalone asio 1.22: chapter 03's library, and a peer in chapter 14. Headers only, and SYSTEM
 # headers: their warnings are not ours.
 find_path(ASIO_INCLUDE_DIR asio.hpp)

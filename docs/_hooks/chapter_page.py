@@ -13,6 +13,7 @@ from course_tool.errors import CourseError
 from course_tool.paths import ROOT
 
 FENCE = re.compile(r"^ *(`{3,}|~{3,})")
+INCLUDED = re.compile(r'^#include "([\w.]+)"$', re.MULTILINE)
 HEADING = re.compile(r"^(#{1,6}) +(.*?)(?: *\{ *#([\w-]+) *\})? *$")
 
 # The H2 headings of every chapter's page, in this order. Only the background has a free title.
@@ -214,3 +215,56 @@ def _range(count: Any) -> str:
     if count.at_least == 0:
         return f"at most {high}"
     return high if count.at_least == count.at_most else f"{low} to {high}"
+
+
+def line_counts(chapter: Any, section: str, *programs: str) -> str:
+    """{{ line_counts("read", "a.cpp", "b.cpp") }}: lines of code, counted, as a table.
+
+    For each program: those of its section, of its own file, and of the chapter's headers beneath
+    it. What all of them include is no difference between them, and is left out.
+    """
+    beneath = {each: _included(chapter, each) for each in programs}
+    shared = set.intersection(*beneath.values()) if len(programs) > 1 else set()
+    rows = []
+    for each in programs:
+        heart = code_lines(_section(chapter, each, section))
+        whole = code_lines(_text(chapter, each))
+        names = sorted(beneath[each] - shared)
+        under = sum(code_lines(_text(chapter, name)) for name in names)
+        told = f"{under}: " + ", ".join(f"`{name}`" for name in names) if names else "none"
+        rows.append(f"| `{each}` | {heart} | {whole} | {told} |")
+    head = f"| program | its {section} | its file | the chapter's headers beneath it |"
+    return "\n".join([head, "|---|---:|---:|---|", *rows])
+
+
+def _included(chapter: Any, name: str) -> set[str]:
+    """The chapter's own headers that a file includes, and those that they include."""
+    found: set[str] = set()
+    left = [name]
+    while left:
+        for each in INCLUDED.findall(_text(chapter, left.pop())):
+            if each not in found and (chapter.solution / each).is_file():
+                found.add(each)
+                left.append(each)
+    return found
+
+
+def code_lines(text: str) -> int:
+    """Lines that hold more than a comment, a mark, or nothing."""
+    lines = (line.strip() for line in text.splitlines())
+    return sum(1 for line in lines if line and not line.startswith("//"))
+
+
+def _text(chapter: Any, name: str) -> str:
+    file = chapter.solution / name
+    if not file.is_file():
+        raise CourseError(f"there is no solutions/{chapter.folder}/{name}.")
+    return str(file.read_text(encoding="utf-8"))
+
+
+def _section(chapter: Any, name: str, section: str) -> str:
+    _, started, rest = _text(chapter, name).partition(f"--8<-- [start:{section}]")
+    body, ended, _ = rest.partition(f"// --8<-- [end:{section}]")
+    if not (started and ended):
+        raise CourseError(f"{name} has no section {section!r}.")
+    return body

@@ -26,6 +26,7 @@ CHAPTER_MARKERS: dict[str, Callable[..., str]] = {
     "task": chapter_page.task,
     "hints": chapter_page.hints,
     "checkpoint_counts": chapter_page.checkpoint_counts,
+    "line_counts": chapter_page.line_counts,
     "you_are_here": figures.you_are_here,
 }
 PAGE_MARKERS: dict[str, Callable[..., str]] = {

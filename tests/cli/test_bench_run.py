@@ -194,6 +194,21 @@ def test_a_quick_checkpoint_passes_twice_and_writes_everything(
 
 
 @pytest.mark.timeout(BUILD_AND_RUN_S)
+def test_a_checkpoint_without_clients_is_counts_alone(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert commands.run_bench("04", solution=True, quick=True, out=tmp_path) == 0
+    document = result_in(tmp_path)
+    assert document["cells"] == []
+    verdicts = {each["verdict"] for each in document["counts"]}
+    assert verdicts <= {"pass", "not measured"}
+    assert not (tmp_path / "plot.svg").exists()
+    if verdicts == {"pass"}:
+        assert "| 0.015625 |" in (tmp_path / "table.md").read_text()
+    assert "Checkpoint 04" in capfd.readouterr().out
+
+
+@pytest.mark.timeout(BUILD_AND_RUN_S)
 def test_a_count_out_of_its_bounds_fails_the_checkpoint(
     generator: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

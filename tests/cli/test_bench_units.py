@@ -133,6 +133,44 @@ def test_calls_per_request_are_the_difference_of_n_and_2n(monkeypatch: pytest.Mo
     assert calls == {"recvfrom": 1.0, "sendto": 1.0, "mmap": 0.0}
 
 
+def test_calls_per_operation_are_the_difference_of_two_whole_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def calls_of_run(args: list[str | Path]) -> strace.Counter[str]:
+        asked.append(args)
+        return strace.Counter(io_uring_enter=int(args[-1]) // 8, mmap=28)
+
+    monkeypatch.setattr(strace, "_calls_of_run", calls_of_run)
+    calls = strace.calls_per_operation(["nops", "--batch", "8"], 800)
+    assert calls == {"io_uring_enter": 0.125, "mmap": 0.0}
+    assert asked == [
+        ["nops", "--batch", "8", "--count", "800"],
+        ["nops", "--batch", "8", "--count", "1600"],
+    ]
+
+
+def test_a_program_that_fails_while_it_is_counted_is_a_course_error() -> None:
+    try:
+        strace.require()
+    except strace.CannotCount as reason:
+        pytest.skip(str(reason))
+    with pytest.raises(CourseError, match="sh did not run to its end: no ring here"):
+        strace.calls_per_operation(["/bin/sh", "-c", "echo no ring here >&2; exit 1"], 10)
+
+
+def test_an_exact_count_is_shown_to_its_last_digit() -> None:
+    count = make_count(metric="syscalls_per_operation", at_least=0.015625, at_most=0.015625)
+    result = counts.judge(count, "04-nops", [counts.Sample(0.015625, {})] * 3)
+    assert result.verdict == counts.Verdict.PASS
+    assert tables.expected_text(result) == tables.measured_text(result) == "0.015625"
+    assert tables.spread_text(result) == ""
+    off = counts.judge(count, "04-nops", [counts.Sample(0.0158, {})])
+    assert off.verdict == counts.Verdict.FAIL
+    assert "calls an operation" in counts.failures([off])[0]
+
+
 def test_ring_fdinfo_gives_both_tails() -> None:
     assert procfs.parse_ring(RING_FDINFO) == procfs.RingTails(5, 7)
 
@@ -569,6 +607,14 @@ def test_with_solution_nothing_is_yours() -> None:
         assert {each.whose for each in subjects} == {Whose.REFERENCE}
 
 
+def test_a_chapter_without_a_server_brings_the_programs_of_its_counts() -> None:
+    subjects = of_checkpoint(find_chapter("04"), Whose.YOURS)
+    assert [(each.target, each.whose) for each in subjects] == [("04-nops", Whose.YOURS)]
+    assert "--port" not in subjects[0].run_command()
+    plan = commands._plan_checkpoint(find_chapter("04"), commands.Options())
+    assert list(plan.loads) == []
+
+
 def test_the_ladder_has_a_rung_for_every_chapter_with_a_server() -> None:
     chapters = all_chapters()
     rungs = of_ladder(chapters)
@@ -588,6 +634,7 @@ def test_the_ladder_has_a_rung_for_every_chapter_with_a_server() -> None:
         (None, {"claims": True}, "they come with chapter 11"),
         (None, {"ladder": True, "matrix": True}, "name one"),
         ("01", {"ladder": True}, "leave out '01'"),
+        ("04", {"matrix": True}, "Chapter 04 has no server"),
         ("01", {"rounds": 0}, "--rounds 0: takes 1 to"),
         ("01", {"out": Path(__file__)}, "that is a file"),
     ],

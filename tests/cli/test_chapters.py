@@ -18,11 +18,42 @@ def test_a_chapter_that_keeps_the_rules_is_read_whole(course: Path) -> None:
     assert chapter.tasks[1].sections == ("task-01-2", "task-01-2b")
     assert chapter.checkpoint.counts[0].at_most == 2.1
     assert chapter.checkpoint.contenders[0].baseline
-    assert chapter.checkpoint.load.duration_s == 2.0
+    assert chapter.checkpoint.load and chapter.checkpoint.load.duration_s == 2.0
     assert chapter.starter == course / "chapters" / "01-first"
     assert chapter.tests == course / "tests" / "01-first"
     assert chapter.page == course / "docs" / "chapters" / "01-first.md"
     assert chapter.page_name == "docs/chapters/01-first.md"
+
+
+def without_server(toml: Path) -> None:
+    """A chapter whose program runs to its end: no clients to count, none to put a load on."""
+    edit(toml, "contract = true", "contract = false")
+    edit(toml, "syscalls_per_request", "syscalls_per_operation")
+    edit(toml, "connections = 1\nsize = 128\ninflight = 1\nrequests = 2000", "operations = 800")
+    text = toml.read_text(encoding="utf-8")
+    toml.write_text(text[: text.index("[[checkpoint.contenders]]")], encoding="utf-8")
+
+
+def test_a_chapter_without_a_server_has_counts_alone(course: Path) -> None:
+    toml = course / "solutions" / "01-first" / "chapter.toml"
+    without_server(toml)
+    checkpoint = load_chapter(toml).checkpoint
+    assert (checkpoint.contenders, checkpoint.load) == ((), None)
+    assert (checkpoint.counts[0].requests, checkpoint.counts[0].connections) == (800, 0)
+    edit(toml, "operations = 800", "operations = 0")
+    with pytest.raises(CourseError, match=r"counts\[1\].operations: is 0; it has to be an integer"):
+        load_chapter(toml)
+    edit(toml, "operations = 0", "operations = 800\nconnections = 1")
+    with pytest.raises(CourseError, match=r"counts\[1\].connections: is not a key"):
+        load_chapter(toml)
+
+
+def test_a_chapter_with_a_server_has_contenders_and_a_load(course: Path) -> None:
+    toml = course / "solutions" / "01-first" / "chapter.toml"
+    text = toml.read_text(encoding="utf-8")
+    toml.write_text(text[: text.index("[[checkpoint.contenders]]")], encoding="utf-8")
+    with pytest.raises(CourseError, match="checkpoint.contenders: is missing"):
+        load_chapter(toml)
 
 
 # (what stands there, what is put in its place, what the error has to say)

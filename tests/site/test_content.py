@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from building import Site
 
+import chapter_page
 import stubs
 from course_tool.chapters import Chapter, all_chapters, find_task
 from course_tool.marks import starter_text
@@ -90,6 +91,20 @@ def test_the_tool_page_has_every_command(site: Site) -> None:
     for command in app.registered_commands:
         name = command.name or command.callback.__name__
         assert command.hidden or name in ids, f"reference/tool.md has no heading for {name}"
+
+
+def test_lines_of_code_are_counted_and_not_typed(site: Site) -> None:
+    text = "// why\n\nint a;\n  // --8<-- [start:x]\n  f();  // said behind\n#include <a>\n"
+    assert chapter_page.code_lines(text) == 3
+    page = unescape(re.sub(r"<[^>]+>", "", html_of(site, "chapters/04-raw-ring")))
+    for name in ("cat_readv.cpp", "cat_raw.cpp", "cat_uring.cpp"):
+        source = (ROOT / "solutions" / "04-raw-ring" / name).read_text(encoding="utf-8")
+        whole = chapter_page.code_lines(source)
+        heart = source.split("[start:read]")[1].split("// --8<-- [end:read]")[0]
+        counted = rf"{name}\s+{chapter_page.code_lines(heart)}\s+{whole}\s"
+        assert re.search(counted, page), f"the page has other line counts for {name}"
+    assert re.search(r"cat_readv.cpp\s+\d+\s+\d+\s+none", page)
+    assert re.search(r"cat_raw.cpp\s+\d+\s+\d+\s+\d+: mmap_region.hpp, raw_ring.hpp", page)
 
 
 def test_every_output_says_how_it_was_made() -> None:

@@ -12,7 +12,8 @@ namespace course_test {
 // From here on io_uring_setup fails with `error` in this thread, as under a container's profile.
 void refuse_io_uring_setup(int error);
 
-// The same for io_uring_enter: a ring that was there before cannot be used any more.
+// The same for io_uring_enter: what the kernel says when it has no memory for a request (EAGAIN),
+// or when a signal comes (EINTR), without having to bring that about.
 void refuse_io_uring_enter(int error);
 
 // The same for one opcode of io_uring_register, as on a kernel that does not have it.

@@ -21,6 +21,7 @@ METRICS = (
     "sqes_per_request",
     "cqes_per_request",
     "bytes_per_idle_connection",
+    "syscalls_per_operation",  # of a program that runs to its end and takes --count
 )
 HINTS_PER_TASK = 3
 
@@ -55,7 +56,10 @@ class Minutes:
 
 @dataclass(frozen=True)
 class Count:
-    """An asserted number of a checkpoint."""
+    """An asserted number of a checkpoint. A program without clients has 0 of what belongs to them.
+
+    `requests` is what clients ask for, or the --count of a program that runs to its end.
+    """
 
     name: str
     metric: str  # one of METRICS
@@ -68,7 +72,7 @@ class Count:
     at_least: float
     at_most: float
     why: str
-    calls: tuple[str, ...]  # syscalls_per_request counts only these; empty: all
+    calls: tuple[str, ...]  # metrics of system calls count only these; empty: all
 
 
 @dataclass(frozen=True)
@@ -95,8 +99,8 @@ class Load:
 class Checkpoint:
     question: str
     counts: tuple[Count, ...]
-    contenders: tuple[Contender, ...]
-    load: Load
+    contenders: tuple[Contender, ...]  # none in a chapter without a server
+    load: Load | None  # what the contenders are put under
 
 
 @dataclass(frozen=True)
@@ -208,6 +212,9 @@ class _Table:
             raise self.fail(key, f"is {value!r}; it has to be an integer of at least {least}.")
         return value
 
+    def has(self, key: str) -> bool:
+        return key in self._values
+
     def flag(self, key: str, default: Any = _MISSING) -> bool:
         value = self._take(key, "true or false", default)
         if not isinstance(value, bool):
@@ -291,18 +298,25 @@ def _load_program(table: _Table) -> Program:
     return program
 
 
+def _load_requests(table: _Table, metric: str) -> int:
+    if metric == "bytes_per_idle_connection":
+        return 0  # idle clients send nothing
+    return table.integer("operations" if metric == "syscalls_per_operation" else "requests")
+
+
 def _load_count(table: _Table, programs: tuple[str, ...]) -> Count:
     metric = table.one_of("metric", METRICS)
-    has_load = metric != "bytes_per_idle_connection"  # idle connections send nothing
+    has_clients = metric != "syscalls_per_operation"
+    has_load = has_clients and metric != "bytes_per_idle_connection"
     count = Count(
         name=table.text("name"),
         metric=metric,
         program=table.one_of("program", programs),
         args=table.texts("args", ()),
-        connections=table.integer("connections"),
+        connections=table.integer("connections") if has_clients else 0,
         size=table.integer("size") if has_load else 0,
         inflight=table.integer("inflight") if has_load else 0,
-        requests=table.integer("requests") if has_load else 0,
+        requests=_load_requests(table, metric),
         at_least=table.number("at_least"),
         at_most=table.number("at_most"),
         why=table.text("why"),
@@ -328,23 +342,32 @@ def _load_contender(table: _Table, number: str) -> Contender:
     return contender
 
 
-def _load_checkpoint(table: _Table, number: str, programs: tuple[str, ...]) -> Checkpoint:
-    load = table.table("load")
+def _load_load(table: _Table) -> Load:
+    load = Load(
+        connections=table.integer("connections"),
+        size=table.integer("size"),
+        inflight=table.integer("inflight"),
+        duration_s=table.number("duration_s"),
+        rounds=table.integer("rounds"),
+    )
+    table.done()
+    return load
+
+
+def _load_checkpoint(table: _Table, number: str, programs: tuple[Program, ...]) -> Checkpoint:
+    names = tuple(program.name for program in programs)
+    # Without a server there is nothing to put under a load: such a chapter has counts alone.
+    has_speed = any(program.contract for program in programs) or table.has("contenders")
     checkpoint = Checkpoint(
         question=table.text("question"),
-        counts=tuple(_load_count(each, programs) for each in table.tables("counts")),
-        contenders=tuple(_load_contender(each, number) for each in table.tables("contenders")),
-        load=Load(
-            connections=load.integer("connections"),
-            size=load.integer("size"),
-            inflight=load.integer("inflight"),
-            duration_s=load.number("duration_s"),
-            rounds=load.integer("rounds"),
-        ),
+        counts=tuple(_load_count(each, names) for each in table.tables("counts")),
+        contenders=tuple(_load_contender(each, number) for each in table.tables("contenders"))
+        if has_speed
+        else (),
+        load=_load_load(table.table("load")) if has_speed else None,
     )
-    load.done()
     table.done()
-    if sum(contender.baseline for contender in checkpoint.contenders) != 1:
+    if has_speed and sum(contender.baseline for contender in checkpoint.contenders) != 1:
         raise table.fail("contenders", "exactly one of them has to say baseline = true.")
     return checkpoint
 
@@ -420,9 +443,7 @@ def load_chapter(path: Path) -> Chapter:
             for position, each in enumerate(table.tables("tasks"), start=1)
         ),
         programs=programs,
-        checkpoint=_load_checkpoint(
-            table.table("checkpoint"), number, tuple(program.name for program in programs)
-        ),
+        checkpoint=_load_checkpoint(table.table("checkpoint"), number, programs),
         root=file.resolve().parents[2],
     )
     table.done()

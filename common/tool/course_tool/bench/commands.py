@@ -151,16 +151,23 @@ class Plan:
 
 def _plan_checkpoint(chapter: Chapter, options: Options) -> Plan:
     load = chapter.checkpoint.load
-    spec = LoadSpec(
-        load.connections, load.size, load.inflight, duration_s=load.duration_s, warmup_s=WARMUP_S
-    )
+    loads = []
+    if load is not None:
+        spec = LoadSpec(
+            load.connections,
+            load.size,
+            load.inflight,
+            duration_s=load.duration_s,
+            warmup_s=WARMUP_S,
+        )
+        loads.append(options.sized(spec))
     return Plan(
         kind="checkpoint",
         chapter=chapter,
         title=f"Checkpoint {chapter.number}: {chapter.title}",
         subjects=subjects.of_checkpoint(chapter, options.measured),
-        loads=[options.sized(spec)],
-        rounds=options.rounds_or(load.rounds),
+        loads=loads,
+        rounds=options.rounds_or(load.rounds if load else QUICK_ROUNDS),
         options=options,
     )
 
@@ -178,6 +185,8 @@ def _plan_ladder(options: Options) -> Plan:
 
 
 def _plan_matrix(options: Options, chapter: Chapter | None) -> Plan:
+    if chapter and not chapter.checkpoint.contenders:
+        raise CourseError(f"Chapter {chapter.number} has no server: there is no matrix of it.")
     clients = QUICK_CLIENTS if options.quick else MATRIX_CLIENTS
     sizes = QUICK_BYTES if options.quick else MATRIX_BYTES
     usual = LoadSpec(1, 1, duration_s=MATRIX_DURATION_S, warmup_s=WARMUP_S)
@@ -211,6 +220,8 @@ def _count_spec(count: counts.Count, quick: bool) -> counts.Count:
         return count
     if not count.requests:
         return replace(count, connections=min(count.connections, QUICK_IDLE_CLIENTS))
+    if not count.connections:
+        return count  # without clients it takes no time, and its number has to be what it is
     requests = max(count.connections, min(count.requests, QUICK_REQUESTS))
     return replace(count, requests=requests)
 
@@ -251,6 +262,8 @@ def _advice(plan: Plan) -> str:
 
 
 def _measure_cells(plan: Plan, pinning: Pinning) -> list[speed.Cell]:
+    if not plan.loads:
+        return []
     runs = len(plan.loads) * plan.rounds * len(plan.subjects)
     per_load = plan.rounds * len(plan.subjects)
     clock = Clock(sum(speed.run_seconds(load) * per_load for load in plan.loads))
@@ -313,6 +326,8 @@ def _plots(result: Result) -> dict[str, str]:
             "requests.svg": plot.matrix_plot(result, "requests_per_s"),
             "cpu.svg": plot.matrix_plot(result, "cpu_us_per_request"),
         }
+    if not result.cells:
+        return {}  # counts alone
     return {"plot.svg": plot.strip_plot(result, result.cells[0])}
 
 

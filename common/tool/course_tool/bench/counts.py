@@ -35,6 +35,7 @@ UNITS = {
     "sqes_per_request": "SQEs a request",
     "cqes_per_request": "CQEs a request",
     "bytes_per_idle_connection": "bytes a connection",
+    "syscalls_per_operation": "calls an operation",
 }
 
 
@@ -123,8 +124,18 @@ def _syscalls(count: Count, bench: Bench) -> Sample:
     calls = strace.calls_per_request(
         bench.subject.command(), bench.spec(count), bench.generator, bench.cpu
     )
+    return _sum_of_calls(count, calls)
+
+
+def _sum_of_calls(count: Count, calls: dict[str, float]) -> Sample:
     counted = {name: calls.get(name, 0.0) for name in count.calls} if count.calls else calls
     return Sample(sum(counted.values()), {name: each for name, each in calls.items() if each})
+
+
+def _syscalls_of_run(count: Count, bench: Bench) -> Sample:
+    strace.require()
+    calls = strace.calls_per_operation(bench.subject.run_command(), bench.requests)
+    return _sum_of_calls(count, calls)
 
 
 def _rest(server: processes.Server) -> procfs.RingTails:
@@ -204,6 +215,7 @@ _MEASURE: dict[str, Callable[[Count, Bench], Sample]] = {
     "sqes_per_request": _sqes,
     "cqes_per_request": _cqes,
     "bytes_per_idle_connection": _idle_bytes,
+    "syscalls_per_operation": _syscalls_of_run,
 }
 
 

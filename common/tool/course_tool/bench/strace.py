@@ -32,6 +32,7 @@ from course_tool.errors import CourseError
 
 STRACE = ("strace", "-f", "-c", "-S", "calls", "-o")  # the table's file and the server follow
 TABLE_TIMEOUT_S = 10.0
+RUN_TIMEOUT_S = 120.0
 SETTLE_TIMEOUT_S = 2.0
 CHILD_TIMEOUT_S = 2.0
 
@@ -96,3 +97,25 @@ def calls_per_request(
     twice = count_calls(args, spec.times(2), generator, cpu)
     names = sorted({*once, *twice})
     return {name: (twice[name] - once[name]) / spec.requests for name in names}
+
+
+def _calls_of_run(args: list[str | Path]) -> Counter[str]:
+    """All system calls of a program that runs to its end."""
+    with tempfile.TemporaryDirectory(prefix="course-bench-") as folder:
+        table = Path(folder) / "table"
+        finished = processes.run([*STRACE, table, *args], timeout_s=RUN_TIMEOUT_S)
+        if finished.returncode != 0:
+            said = finished.stderr.strip() or processes.how_it_ended(finished.returncode)
+            raise CourseError(f"{Path(args[0]).name} did not run to its end: {said}")
+        calls = syscalls.parse_table(table.read_text(errors="replace"))
+    if not calls:
+        raise CannotCount("strace wrote no table")
+    return calls
+
+
+def calls_per_operation(args: list[str | Path], operations: int) -> dict[str, float]:
+    """By name, the calls that `operations` further ones cost a program with a flag --count."""
+    once = _calls_of_run([*args, "--count", str(operations)])
+    twice = _calls_of_run([*args, "--count", str(2 * operations)])
+    names = sorted({*once, *twice})
+    return {name: (twice[name] - once[name]) / operations for name in names}

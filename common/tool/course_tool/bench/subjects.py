@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The servers that a benchmark runs: which they are, whose they are, and building them."""
+"""The programs that a benchmark runs: which they are, whose they are, and building them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Whose(StrEnum):
 
 @dataclass(frozen=True)
 class Subject:
-    """One server under test."""
+    """One server under test, or one program that runs to its end."""
 
     name: str  # unique in one benchmark
     chapter: str
@@ -40,6 +40,10 @@ class Subject:
 
     def command(self) -> list[str | Path]:
         return [builds.program(self.whose.preset, self.target), "--port", "0", *self.args]
+
+    def run_command(self) -> list[str | Path]:
+        """Without a port, for a program that serves nobody."""
+        return [builds.program(self.whose.preset, self.target), *self.args]
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -64,7 +68,13 @@ def _subject(contender: Contender, name: str, whose: Whose) -> Subject:
 
 
 def of_checkpoint(chapter: Chapter, measured: Whose) -> list[Subject]:
-    """The contenders of a checkpoint; the chapter's own come as yours and as the reference."""
+    """The contenders of a checkpoint; the chapter's own come as yours and as the reference.
+
+    In a chapter without a server these are the programs that its counts run.
+    """
+    if not chapter.checkpoint.contenders:
+        programs = dict.fromkeys(count.program for count in chapter.checkpoint.counts)
+        return [Subject(name, chapter.number, name, (), measured) for name in programs]
     subjects = []
     for contender in chapter.checkpoint.contenders:
         if measured is Whose.YOURS and contender.chapter == chapter.number:
@@ -91,7 +101,7 @@ def of_ladder(chapters: Sequence[Chapter]) -> list[Subject]:
 
 
 def build(subjects: Sequence[Subject], chapter: Chapter | None = None) -> None:
-    """Builds the servers, each in its tree, and the load generator; all of it optimized."""
+    """Builds the programs, each in its tree, and the load generator for servers; all optimized."""
     targets: dict[Whose, list[str]] = defaultdict(list)
     for subject in subjects:
         if subject.target not in targets[subject.whose]:
@@ -105,4 +115,7 @@ def build(subjects: Sequence[Subject], chapter: Chapter | None = None) -> None:
                 f"{error}\nThe reference can be measured without your code: "
                 f"./course bench {number} --solution"
             ) from error
-    builds.build(Whose.REFERENCE.preset, [*targets[Whose.REFERENCE], "loadgen"])
+    has_clients = chapter is None or bool(chapter.checkpoint.contenders)
+    reference = [*targets[Whose.REFERENCE], *(["loadgen"] if has_clients else [])]
+    if reference:
+        builds.build(Whose.REFERENCE.preset, reference)

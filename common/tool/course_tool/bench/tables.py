@@ -163,16 +163,27 @@ def _unit(count: CountResult) -> str:
     return "B" if count.count.metric == "bytes_per_idle_connection" else ""
 
 
+def _is_exact(count: CountResult) -> bool:
+    """Expected to the last digit, and so shown to the last one: 0.125 is not 0.12."""
+    return count.count.at_least == count.count.at_most
+
+
 def expected_text(count: CountResult) -> str:
+    if _is_exact(count):
+        return f"{count.count.at_most:g}"
     most = with_unit(count.count.at_most, _unit(count))
     return f"{amount(count.count.at_least)}–{most}"
 
 
 def measured_text(count: CountResult) -> str:
+    if _is_exact(count) and count.spread:
+        return f"{count.spread.median:g}"
     return median_text(count.spread, _unit(count))
 
 
 def spread_text(count: CountResult) -> str:
+    if _is_exact(count) and count.spread and count.spread.least == count.spread.most:
+        return ""
     return range_text(count.spread, _unit(count))
 
 
@@ -188,7 +199,7 @@ def counts_table(result: Result) -> Table:
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for count in result.counts:
         label = Text.assemble(count.count.name, "\n", (count.count.why, "dim"))
-        detail = count.reason or parts_text(count)
+        detail = count.reason or ("" if _is_exact(count) else parts_text(count))
         if detail:
             label.append(f"\n{detail}", "dim")
         table.add_row(
@@ -303,7 +314,7 @@ def notes(result: Result) -> list[str]:
     said = []
     if result.quick:
         said.append("A --quick run: it shows that everything works. Its figures say nothing.")
-    if len(result.subjects) > 1:
+    if result.cells and len(result.subjects) > 1:
         said.append(f"× is the ratio to {result.baseline.name}, taken round by round.")
     limited = sum(run.client_limited for cell in result.cells for run in cell.runs)
     if limited:

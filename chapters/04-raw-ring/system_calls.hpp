@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// The three system calls of io_uring. glibc wraps none of them, and we link no liburing.
+// Owns     nothing; the caller owns the descriptor that setup() returns.
+// Lifetime what an argument points at is used during the call only.
+// Threads  any.
+// Errors   a failure comes back as -errno, like a CQE's res. -1 and errno do not leave this file.
+// See      io_uring_setup(2), io_uring_enter(2), io_uring_register(2), syscall(2)
+#pragma once
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+
+#include "ring_abi.hpp"
+
+namespace uring {
+
+[[nodiscard]] inline int or_errno(long returned) noexcept {
+  return returned == -1 ? -errno : static_cast<int>(returned);
+}
+
+// A new ring's descriptor. The kernel fills in the rest of `params`: sizes, offsets, features.
+[[nodiscard]] inline int setup(unsigned entries, ::io_uring_params& params) noexcept {
+  return or_errno(::syscall(__NR_io_uring_setup, entries, &params));
+}
+
+// How many SQEs the kernel took, which may be fewer than `to_submit`. With IORING_ENTER_GETEVENTS
+// it also waits until `wanted` CQEs lie in the queue.
+[[nodiscard]] inline int enter(int ring_fd, unsigned to_submit, unsigned wanted,
+                               unsigned flags) noexcept {
+  return or_errno(
+      ::syscall(__NR_io_uring_enter, ring_fd, to_submit, wanted, flags, nullptr, std::size_t{0}));
+}
+
+// 0 or more, by opcode; `argument` and `count` mean what the opcode says they mean.
+[[nodiscard]] inline int register_with(int ring_fd, unsigned opcode, void* argument,
+                                       unsigned count) noexcept {
+  return or_errno(::syscall(__NR_io_uring_register, ring_fd, opcode, argument, count));
+}
+
+}  // namespace uring

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// What the three cats have in common: arguments, opening, writing, and complaining as cat(1) does.
+// Owns     each file it opens, and four blocks of memory to read into.
+// Lifetime blocks lives until nothing in flight points into it.
+// Threads  one.
+// Errors   a file that cannot be read is a line on stderr, and the next file's turn; a standard
+//          output that cannot be written ends everything. The exit code is 1 after either.
+// Rule     SIGPIPE keeps its default: `cat big | head -1` has to end, and without a word.
+// See      cat(1), readv(2)
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace cat {
+
+// Memory for one read, in pieces, as readv(2) and IORING_OP_READV take it.
+class blocks {
+ public:
+  static constexpr unsigned count = 4;
+  static constexpr std::size_t block_bytes = 32 * 1024;
+
+  blocks();
+  blocks(blocks&&) = delete;  // the pieces are addresses
+
+  [[nodiscard]] const ::iovec* data() const noexcept { return pieces_.data(); }
+
+  // Writes the first `bytes` of them to standard output.
+  void write_out(std::size_t bytes) const;
+
+ private:
+  std::vector<std::byte> memory_;
+  std::array<::iovec, count> pieces_;
+};
+
+// Reads from where the descriptor stands into the blocks. Returns how many bytes came, 0 at the
+// end of the file, or -errno: the one thing in which the three programs differ.
+using read_some = std::function<int(int fd, const blocks& into)>;
+
+// main(): `cat [FILE]...`, where no FILE, or -, is standard input. Makes the reader first.
+[[nodiscard]] int run(int argc, char** argv, const std::function<read_some()>& make_reader);
+
+}  // namespace cat

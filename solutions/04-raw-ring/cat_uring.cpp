@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// 04-cat_uring: cat, by the same ring, with liburing.
+//
+//   ./course run 04:cat_uring -- README.md
+#include <liburing.h>
+
+#include <memory>
+
+#include "cat_files.hpp"
+#include "refused.hpp"
+
+namespace {
+
+struct ring {
+  ring() {
+    const int result = ::io_uring_queue_init(1, &native, 0);
+    if (result < 0) throw uring::refused{"io_uring_setup", result};
+  }
+  ring(ring&&) = delete;  // liburing keeps pointers into its mappings
+  ~ring() { ::io_uring_queue_exit(&native); }
+
+  ::io_uring native{};
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cat::run(argc, argv, [] {
+    return [both = std::make_shared<ring>()](int fd, const cat::blocks& into) {
+      ::io_uring* const queues = &both->native;
+      // --8<-- [start:read]
+      ::io_uring_sqe* const sqe = ::io_uring_get_sqe(queues);  // never null: one read at a time
+      ::io_uring_prep_readv(sqe, fd, into.data(), cat::blocks::count,
+                            static_cast<std::uint64_t>(-1));
+      int result = ::io_uring_submit(queues);
+      ::io_uring_cqe* cqe = nullptr;
+      do {
+        result = ::io_uring_wait_cqe(queues, &cqe);
+      } while (result == -EINTR);
+      if (result < 0) throw uring::refused{"io_uring_enter", result};
+      result = cqe->res;
+      ::io_uring_cqe_seen(queues, cqe);
+      return result;
+      // --8<-- [end:read]
+    };
+  });
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// What a ring's kernel can do: which operations it knows, by asking, not by its version.
+// Owns     the kernel's answer, by value.
+// Lifetime none.
+// Threads  any.
+// Errors   ask() throws refused; a kernel before 5.6 cannot be asked and says EINVAL.
+// Rule     that an opcode exists says nothing about its flags: those only a try shows, which is
+//          how ./course doctor finds out.
+// See      io_uring_register(2) IORING_REGISTER_PROBE
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "refused.hpp"
+#include "ring_abi.hpp"
+#include "system_calls.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+// struct io_uring_probe ends in an array without a length; this is one with room for 256.
+class probe_answer {
+ public:
+  static constexpr unsigned opcodes_max = 256;  // an opcode is a byte
+
+  [[nodiscard]] ::io_uring_probe& get() noexcept {
+    return *reinterpret_cast<::io_uring_probe*>(bytes_.data());
+  }
+  [[nodiscard]] const ::io_uring_probe& get() const noexcept {
+    return *reinterpret_cast<const ::io_uring_probe*>(bytes_.data());
+  }
+
+ private:
+  alignas(::io_uring_probe) std::array<
+      std::byte, sizeof(::io_uring_probe) + opcodes_max * sizeof(::io_uring_probe_op)> bytes_{};
+};
+
+// Asks the ring's kernel by IORING_REGISTER_PROBE, whose count is the room in the answer. The
+// kernel takes only an answer that is still all zeros. A refusal is thrown, as `refused`.
+[[nodiscard]] inline probe_answer ask(int ring_fd) {
+  // --8<-- [start:task-04-4]
+  probe_answer answer;
+  const int result =
+      register_with(ring_fd, IORING_REGISTER_PROBE, &answer.get(), probe_answer::opcodes_max);
+  if (result < 0) throw refused{"io_uring_register PROBE", result};
+  return answer;
+  // --8<-- [end:task-04-4]
+}
+
+// Whether the kernel knows this operation: it filled in ops_len entries of the answer, and marked
+// each operation that it supports with IO_URING_OP_SUPPORTED.
+[[nodiscard]] inline bool knows(const probe_answer& answer, unsigned opcode) noexcept {
+  // --8<-- [start:task-04-4b]
+  const ::io_uring_probe& probe = answer.get();
+  return opcode < probe.ops_len && (probe.ops[opcode].flags & IO_URING_OP_SUPPORTED) != 0;
+  // --8<-- [end:task-04-4b]
+}
+
+}  // namespace uring

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// Both queues of a ring: take an SQE, publish it, enter the kernel, reap what completed.
+// Owns     nothing: the memory and the descriptor behind the view are somebody else's.
+// Lifetime of the view's memory. What an SQE points at lives until its CQE was reaped.
+// Threads  one: no other thread of the program touches this ring. The kernel does, all the time.
+// Errors   what passes (a signal, a full CQ, short memory) is an `entered`; else std::system_error.
+// Rule     an index has one writer. Ours we know, and keep in a member; the kernel's we load with
+//          acquire; and what we hand over by an index is in memory before its release.
+// See      io_uring(7), io_uring_enter(2)
+#pragma once
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "refused.hpp"
+#include "ring_abi.hpp"
+#include "ring_memory.hpp"
+#include "system_calls.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+// A CQE, copied out of the ring.
+struct completion {
+  std::uint64_t user_data = 0;
+  std::int32_t res = 0;  // what the system call would have returned, or -errno
+  std::uint32_t flags = 0;
+};
+
+// How io_uring_enter ended. Whatever it was: reap, then enter again if something is still missing.
+// Even ok promises no completion: a signal may end the wait of an entry that has taken SQEs, and a
+// bad SQE ends its batch early.
+enum class entered {
+  ok,               // 0 or more SQEs were taken
+  interrupted,      // EINTR: a signal came while it waited
+  cq_is_full,       // EBUSY: more has completed than fits; it is kept until you have reaped
+  short_of_memory,  // EAGAIN: no request could be made now; completions give some back
+};
+
+class raw_ring {
+ public:
+  explicit raw_ring(const ring_view& view) noexcept
+      : at_{view}, sq_tail_{*view.sq.tail}, cq_head_{*view.cq.head} {}
+  raw_ring(raw_ring&&) = delete;  // two copies of sq_tail_ would hand out the same SQE twice
+
+  // The next free SQE, all zeros, with its index in the SQ array; or null while the queue is full.
+  // The kernel hears nothing of it yet.
+  [[nodiscard]] ::io_uring_sqe* try_get_sqe() noexcept {
+    // --8<-- [start:task-04-2]
+    // Pairs with the kernel's release of the SQ head: it has read the SQEs before it.
+    const std::uint32_t head = std::atomic_ref{*at_.sq.head}.load(std::memory_order_acquire);
+    if (sq_tail_ - head == at_.sq.entries) return nullptr;
+    const std::uint32_t slot = sq_tail_ & at_.sq.mask;
+    at_.sq.array[slot] = slot;
+    ++sq_tail_;
+    ::io_uring_sqe& sqe = at_.sq.sqes[slot];
+    sqe = {};
+    return &sqe;
+    // --8<-- [end:task-04-2]
+  }
+
+  // Shows the kernel every SQE that was taken, by one store of the tail. They are filled in by now.
+  void publish() noexcept {
+    // --8<-- [start:task-04-2b]
+    // Pairs with the kernel's acquire of the SQ tail: it sees the SQEs and the array before it.
+    std::atomic_ref{*at_.sq.tail}.store(sq_tail_, std::memory_order_release);
+    // --8<-- [end:task-04-2b]
+  }
+
+  // Publishes, and enters the kernel once: for it to take every SQE it has not taken yet, and to
+  // wait until `wanted` CQEs are there. An overflow is flushed into the CQ only by those who ask
+  // for events (IORING_ENTER_GETEVENTS), so ask if there is one, even with nothing to wait for.
+  entered submit_and_wait(unsigned wanted) {
+    publish();
+    // --8<-- [start:task-04-2c]
+    const bool events = wanted > 0 || overflowed();
+    const int result = enter(at_.fd, unsubmitted(), wanted, events ? IORING_ENTER_GETEVENTS : 0);
+    if (result >= 0) return entered::ok;
+    if (result == -EINTR) return entered::interrupted;
+    if (result == -EBUSY) return entered::cq_is_full;
+    if (result == -EAGAIN) return entered::short_of_memory;
+    throw refused{"io_uring_enter", result};
+    // --8<-- [end:task-04-2c]
+  }
+
+  // Copies completions into `into`, the oldest first and as many as there are and fit, and then
+  // gives their slots back by one store of the head. Returns how many; does not enter the kernel.
+  std::size_t reap(std::span<completion> into) noexcept {
+    // --8<-- [start:task-04-3]
+    // Pairs with the kernel's release of the CQ tail: the CQEs before it are whole.
+    const std::uint32_t tail = std::atomic_ref{*at_.cq.tail}.load(std::memory_order_acquire);
+    std::size_t count = 0;
+    while (cq_head_ != tail && count < into.size()) {
+      const ::io_uring_cqe& cqe = at_.cq.cqes[cq_head_ & at_.cq.mask];
+      into[count] = {.user_data = cqe.user_data, .res = cqe.res, .flags = cqe.flags};
+      ++cq_head_;
+      ++count;
+    }
+    // Pairs with the kernel's load of the CQ head: it reuses these slots only after our copies.
+    std::atomic_ref{*at_.cq.head}.store(cq_head_, std::memory_order_release);
+    return count;
+    // --8<-- [end:task-04-3]
+  }
+
+  // The next completion. Submits what was taken, and waits only if there is none yet. Whatever
+  // passes is waited out; something must be in flight, or nothing will ever come.
+  completion wait() {
+    // --8<-- [start:task-04-3b]
+    completion next;
+    while (reap({&next, 1}) == 0) (void)submit_and_wait(1);
+    return next;
+    // --8<-- [end:task-04-3b]
+  }
+
+  // Taken by us and not by the kernel. Relaxed: we read nothing on the strength of this number.
+  [[nodiscard]] std::uint32_t unsubmitted() const noexcept {
+    return sq_tail_ - std::atomic_ref{*at_.sq.head}.load(std::memory_order_relaxed);
+  }
+
+  // The kernel holds completions for which the CQ has no room.
+  [[nodiscard]] bool overflowed() const noexcept {
+    const auto flags = std::atomic_ref{*at_.sq.flags}.load(std::memory_order_relaxed);
+    return (flags & IORING_SQ_CQ_OVERFLOW) != 0;
+  }
+
+ private:
+  ring_view at_;
+  std::uint32_t sq_tail_;  // ours; *sq.tail follows at publish()
+  std::uint32_t cq_head_;  // ours; *cq.head follows at the end of reap()
+};
+
+}  // namespace uring

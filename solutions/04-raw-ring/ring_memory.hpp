@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// A ring, and the memory that we and the kernel share for it.
+// Owns     the ring's descriptor and two or three mappings.
+// Lifetime every ring_view points into it: it outlives them all.
+// Threads  none of its own; what may be read or written by whom is said at each pointer.
+// Errors   the constructors throw refused, or std::system_error if a mapping fails.
+// Rule     all sizes and offsets come from the kernel's answer in io_uring_params: it may have
+//          rounded up what was asked for, and it alone knows where in the mappings things are.
+// See      io_uring_setup(2), io_uring(7)
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "mmap_region.hpp"
+#include "refused.hpp"
+#include "ring_abi.hpp"
+#include "system_calls.hpp"
+#include "todo.hpp"
+#include "unique_fd.hpp"
+
+namespace uring {
+
+// --8<-- [start:views]
+// Where the submission queue is. Indices only grow, and wrap at 2^32; `index & mask` is a slot.
+struct submission_view {
+  std::uint32_t* head = nullptr;   // the kernel writes: what stands before it was taken
+  std::uint32_t* tail = nullptr;   // we write: what stands before it may be taken
+  std::uint32_t* flags = nullptr;  // the kernel writes: IORING_SQ_CQ_OVERFLOW and others
+  std::uint32_t* array = nullptr;  // we write: which of the SQEs stands in this slot
+  ::io_uring_sqe* sqes = nullptr;  // we write
+  std::uint32_t mask = 0;          // entries - 1, entries being a power of two
+  std::uint32_t entries = 0;
+};
+
+// Where the completion queue is.
+struct completion_view {
+  std::uint32_t* head = nullptr;         // we write: what stands before it was reaped
+  std::uint32_t* tail = nullptr;         // the kernel writes: what stands before it is complete
+  const ::io_uring_cqe* cqes = nullptr;  // the kernel writes
+  std::uint32_t mask = 0;
+  std::uint32_t entries = 0;
+};
+// --8<-- [end:views]
+
+struct ring_view {
+  int fd = -1;
+  submission_view sq;
+  completion_view cq;
+};
+
+class ring_memory {
+ public:
+  // A ring with room for `entries` SQEs, rounded up to a power of two, and for twice as many CQEs.
+  explicit ring_memory(unsigned entries, ::io_uring_params params = {})
+      : ring_memory{create(entries, params), params} {}
+
+  // For a ring that exists already; `answered` is what io_uring_setup made of its params.
+  ring_memory(common::unique_fd ring, const ::io_uring_params& answered)
+      : params_{answered}, fd_{std::move(ring)} {
+    map();
+  }
+
+  ring_memory(ring_memory&&) = delete;  // views point into it
+
+  [[nodiscard]] ring_view view() const noexcept {
+    return {.fd = fd_.get(), .sq = submission(), .cq = completion()};
+  }
+  [[nodiscard]] const ::io_uring_params& params() const noexcept { return params_; }
+
+  // Asks the kernel for a ring; `params` takes its answer. A refusal is thrown, as `refused`.
+  static common::unique_fd create(unsigned entries, ::io_uring_params& params) {
+    // --8<-- [start:task-04-1]
+    const int fd = setup(entries, params);
+    if (fd < 0) throw refused{"io_uring_setup", fd};
+    return common::unique_fd{fd};
+    // --8<-- [end:task-04-1]
+  }
+
+ private:
+  // Maps the SQ's ring, the CQ's ring and the SQEs into sq_, cq_ and sqes_, each as large as its
+  // last part needs. Where the kernel says IORING_FEAT_SINGLE_MMAP, both rings are one mapping,
+  // at the SQ's offset and as large as the larger of the two, and cq_ stays empty.
+  void map() {
+    // --8<-- [start:task-04-1b]
+    const std::size_t sq_bytes = params_.sq_off.array + params_.sq_entries * sizeof(std::uint32_t);
+    const std::size_t cq_bytes = params_.cq_off.cqes + params_.cq_entries * sizeof(::io_uring_cqe);
+    if ((params_.features & IORING_FEAT_SINGLE_MMAP) != 0) {
+      sq_ = mmap_region{fd_.get(), IORING_OFF_SQ_RING, std::max(sq_bytes, cq_bytes)};
+    } else {
+      sq_ = mmap_region{fd_.get(), IORING_OFF_SQ_RING, sq_bytes};
+      cq_ = mmap_region{fd_.get(), IORING_OFF_CQ_RING, cq_bytes};
+    }
+    sqes_ = mmap_region{fd_.get(), IORING_OFF_SQES, params_.sq_entries * sizeof(::io_uring_sqe)};
+    // --8<-- [end:task-04-1b]
+  }
+
+  [[nodiscard]] submission_view submission() const noexcept {
+    const ::io_sqring_offsets& offsets = params_.sq_off;
+    return {.head = sq_.at<std::uint32_t>(offsets.head),
+            .tail = sq_.at<std::uint32_t>(offsets.tail),
+            .flags = sq_.at<std::uint32_t>(offsets.flags),
+            .array = sq_.at<std::uint32_t>(offsets.array),
+            .sqes = sqes_.at<::io_uring_sqe>(0),
+            .mask = *sq_.at<std::uint32_t>(offsets.ring_mask),
+            .entries = params_.sq_entries};
+  }
+
+  // The same for the completion queue, which may or may not have a mapping of its own.
+  [[nodiscard]] completion_view completion() const noexcept {
+    // --8<-- [start:task-04-1c]
+    const ::io_cqring_offsets& offsets = params_.cq_off;
+    const mmap_region& ring = cq_.valid() ? cq_ : sq_;
+    return {.head = ring.at<std::uint32_t>(offsets.head),
+            .tail = ring.at<std::uint32_t>(offsets.tail),
+            .cqes = ring.at<::io_uring_cqe>(offsets.cqes),
+            .mask = *ring.at<std::uint32_t>(offsets.ring_mask),
+            .entries = params_.cq_entries};
+    // --8<-- [end:task-04-1c]
+  }
+
+  ::io_uring_params params_;
+  common::unique_fd fd_;
+  mmap_region sq_;    // the SQ's head, tail, flags and array; often the CQ, too
+  mmap_region cq_;    // the CQ, where it has a mapping of its own
+  mmap_region sqes_;  // the SQEs
+};
+
+}  // namespace uring

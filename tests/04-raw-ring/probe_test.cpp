@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Task 04.4: what the kernel knows, and how it says no.
+#include <catch2/catch_test_macros.hpp>
+#include <cerrno>
+#include <exception>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "child_process.hpp"
+#include "feature_probe.hpp"
+#include "live_ring.hpp"
+#include "probe.hpp"
+#include "refuse_calls.hpp"
+
+using uring::probe_answer;
+
+TEST_CASE("04.4 the kernel knows NOP and READV, and no operation 255", "[04.4]") {
+  course_test::require_feature("raw_ring");
+  const uring::ring_memory memory{4};
+  const probe_answer answer = uring::ask(memory.view().fd);
+  CHECK(uring::knows(answer, IORING_OP_NOP));
+  CHECK(uring::knows(answer, IORING_OP_READV));
+  CHECK_FALSE(uring::knows(answer, 255));
+}
+
+TEST_CASE("04.4 all opcodes are asked for, not a few", "[04.4]") {
+  course_test::require_feature("raw_ring");
+  const uring::ring_memory memory{4};
+  const probe_answer answer = uring::ask(memory.view().fd);
+  UNSCOPED_INFO("the count is the room in the answer: the kernel fills in no more than that");
+  CHECK(answer.get().ops_len > answer.get().last_op);
+  UNSCOPED_INFO("SEND_ZC is of Linux 6.0, which is older than what this course asks for");
+  CHECK(uring::knows(answer, IORING_OP_SEND_ZC));
+}
+
+TEST_CASE("04.4 only what is marked as supported is known", "[04.4]") {
+  probe_answer answer;
+  answer.get().last_op = 2;
+  answer.get().ops_len = 3;
+  answer.get().ops[0] = {.op = 0, .resv = 0, .flags = IO_URING_OP_SUPPORTED, .resv2 = 0};
+  answer.get().ops[1] = {.op = 1, .resv = 0, .flags = 0, .resv2 = 0};
+  answer.get().ops[2] = {.op = 2, .resv = 0, .flags = IO_URING_OP_SUPPORTED, .resv2 = 0};
+  answer.get().ops[3] = {.op = 3, .resv = 0, .flags = IO_URING_OP_SUPPORTED, .resv2 = 0};
+  CHECK(uring::knows(answer, 0));
+  UNSCOPED_INFO("an opcode below last_op can be left out of a kernel: look at its flags");
+  CHECK_FALSE(uring::knows(answer, 1));
+  CHECK(uring::knows(answer, 2));
+  UNSCOPED_INFO("the kernel filled in ops_len entries; what stands behind them is not its answer");
+  CHECK_FALSE(uring::knows(answer, 3));
+}
+
+TEST_CASE("04.4 a refused question is thrown with its cause", "[04.4]") {
+  course_test::require_feature("raw_ring");
+  int error = 0;
+  std::string sentence;
+  std::exception_ptr other;
+  std::thread filtered{[&] {
+    try {
+      const uring::ring_memory memory{4};
+      course_test::refuse_io_uring_register(IORING_REGISTER_PROBE, EPERM);
+      (void)uring::ask(memory.view().fd);
+    } catch (const std::system_error& refusal) {
+      error = refusal.code().value();
+      sentence = refusal.what();
+    } catch (...) {
+      other = std::current_exception();
+    }
+  }};
+  filtered.join();
+  if (other) std::rethrow_exception(other);
+  UNSCOPED_INFO("register_with() returns -errno: a negative result is a refusal");
+  CHECK(error == EPERM);
+  UNSCOPED_INFO(sentence);
+  CHECK(sentence.starts_with("io_uring_register PROBE: EPERM"));
+}
+
+TEST_CASE("04.4 the doctor comes to the same answers", "[04.4]") {
+  course_test::require_feature("raw_ring");
+  const uring::ring_memory memory{4};
+  const probe_answer answer = uring::ask(memory.view().fd);
+  struct named {
+    const char* feature;
+    unsigned opcode;
+  };
+  for (const named& each :
+       {named{"op_accept", IORING_OP_ACCEPT}, named{"op_send", IORING_OP_SEND},
+        named{"op_msg_ring", IORING_OP_MSG_RING}, named{"op_sendmsg_zc", IORING_OP_SENDMSG_ZC}}) {
+    const doctor::feature* const known = doctor::find_feature(each.feature);
+    REQUIRE(known != nullptr);
+    UNSCOPED_INFO(each.feature);
+    CHECK(uring::knows(answer, each.opcode) == doctor::try_feature(*known).ok);
+  }
+}
+
+TEST_CASE("04.4 the probe program shows sizes, features and operations", "[04.4]") {
+  course_test::require_feature("raw_ring");
+  const auto run = course_test::run_program(course_test::program("04-probe"), {});
+  CHECK(run.status == course_test::exited(0));
+  CHECK(run.stdout_text.starts_with("asked for 5 entries: got 8 SQEs and 16 CQEs\n"));
+  CHECK(run.stdout_text.find("features: SINGLE_MMAP NODROP") != std::string::npos);
+  CHECK(run.stdout_text.find("operations: NOP READV WRITEV FSYNC") != std::string::npos);
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+// Task 04.2: SQEs on a ring whose kernel is the test, then on one with a kernel behind it.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <functional>
+#include <set>
+#include <system_error>
+#include <thread>
+
+#include "errors.hpp"
+#include "fake_ring.hpp"
+#include "live_ring.hpp"
+#include "refuse_calls.hpp"
+#include "store_trap.hpp"
+
+using course_test::fake_ring;
+using course_test::live_ring;
+using uring::entered;
+
+namespace {
+
+constexpr std::uint32_t before_wrap = 0xFFFFFFFE;  // two more, and an index is 0 again
+
+// Runs on a thread of its own, for a seccomp filter stays as long as its thread.
+void on_filtered_thread(const std::function<void()>& work) {
+  std::exception_ptr failure;
+  std::thread filtered{[&] {
+    try {
+      work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }};
+  filtered.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+// What submit_and_wait(1) makes of an io_uring_enter that fails like this.
+entered entered_with(int error) {
+  entered got = entered::ok;
+  on_filtered_thread([&] {
+    uring::ring_memory memory{4};
+    uring::raw_ring ring{memory.view()};
+    ::io_uring_sqe* const sqe = ring.try_get_sqe();
+    sqe->opcode = IORING_OP_NOP;
+    course_test::refuse_io_uring_enter(error);
+    got = ring.submit_and_wait(1);
+  });
+  return got;
+}
+
+// SIGALRM every few milliseconds, without SA_RESTART: whoever waits in the kernel is interrupted.
+class alarms {
+ public:
+  alarms() {
+    struct ::sigaction action{};
+    action.sa_handler = [](int) {};
+    common::check(::sigaction(SIGALRM, &action, &previous_), "sigaction SIGALRM");
+    const ::itimerval often{.it_interval = {.tv_sec = 0, .tv_usec = 5000},
+                            .it_value = {.tv_sec = 0, .tv_usec = 5000}};
+    common::check(::setitimer(ITIMER_REAL, &often, nullptr), "setitimer");
+  }
+  alarms(alarms&&) = delete;
+  ~alarms() {
+    const ::itimerval never{};
+    ::setitimer(ITIMER_REAL, &never, nullptr);
+    ::sigaction(SIGALRM, &previous_, nullptr);
+  }
+
+ private:
+  struct ::sigaction previous_{};
+};
+
+}  // namespace
+
+TEST_CASE("04.2 an SQE comes empty, whatever its slot held before", "[04.2]") {
+  fake_ring fake;
+  uring::raw_ring ring{fake.view()};
+  const ::io_uring_sqe* const sqe = ring.try_get_sqe();
+  REQUIRE(sqe == &fake.sqes[0]);
+  UNSCOPED_INFO("the flags of the request that had this slot before would apply to the new one");
+  CHECK((sqe->opcode == 0 && sqe->user_data == 0 && sqe->len == 0 && sqe->rw_flags == 0));
+}
+
+TEST_CASE("04.2 taking an SQE shows the kernel nothing yet", "[04.2]") {
+  fake_ring fake;
+  uring::raw_ring ring{fake.view()};
+  REQUIRE(ring.try_get_sqe() != nullptr);
+  UNSCOPED_INFO("the tail moved, and the SQE is not filled in: the kernel may take it as it is");
+  CHECK(fake.sq_tail == 0);
+  ring.publish();
+  CHECK(fake.sq_tail == 1);
+}
+
+TEST_CASE("04.2 when the tail moves, the SQEs and the array are in memory", "[04.2]") {
+  fake_ring fake;
+  course_test::store_trap tail;
+  uring::ring_view view = fake.view();
+  view.sq.tail = tail.word();
+  std::array<std::uint64_t, 2> seen{};
+  tail.arm([&] {  // what a kernel thread would see that had waited for just this store
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      const std::uint32_t slot = fake.array[i];
+      if (slot < fake_ring::sq_entries) seen[i] = fake.sqes[slot].user_data;
+    }
+  });
+  uring::raw_ring ring{view};
+  for (std::uint64_t user_data : {11U, 12U}) {
+    ::io_uring_sqe* const sqe = ring.try_get_sqe();
+    REQUIRE(sqe != nullptr);
+    sqe->user_data = user_data;
+  }
+  ring.publish();
+  REQUIRE(tail.sprung());
+  UNSCOPED_INFO("the tail was stored before what it stands for: the SQE and its array entry");
+  CHECK((seen[0] == 11 && seen[1] == 12));
+  CHECK(*tail.word() == 2);
+}
+
+TEST_CASE("04.2 the array names the SQE that stands in each slot", "[04.2]") {
+  fake_ring fake;
+  uring::raw_ring ring{fake.view()};
+  for (std::uint32_t i = 0; i < fake_ring::sq_entries; ++i) {
+    ::io_uring_sqe* const sqe = ring.try_get_sqe();
+    REQUIRE(sqe != nullptr);
+    UNSCOPED_INFO("the kernel finds an SQE through the array, and this entry is still garbage");
+    CHECK(&fake.sqes[fake.array[i] % fake_ring::sq_entries] == sqe);
+    CHECK(fake.array[i] != fake_ring::garbage);
+  }
+}
+
+TEST_CASE("04.2 a full queue has no SQE until the kernel has taken one", "[04.2]") {
+  fake_ring fake;
+  uring::raw_ring ring{fake.view()};
+  for (std::uint32_t i = 0; i < fake_ring::sq_entries; ++i) {
+    UNSCOPED_INFO("the queue has room for all of its entries: full is tail - head == entries");
+    REQUIRE(ring.try_get_sqe() != nullptr);
+  }
+  UNSCOPED_INFO("the queue is full: this SQE is the kernel's until it moves the head");
+  CHECK(ring.try_get_sqe() == nullptr);
+  ring.publish();
+  CHECK(ring.try_get_sqe() == nullptr);
+  (void)fake.take();
+  CHECK(ring.try_get_sqe() == &fake.sqes[0]);
+  CHECK(ring.try_get_sqe() == nullptr);
+}
+
+TEST_CASE("04.2 indices go on past their wrap", "[04.2]") {
+  fake_ring fake{before_wrap};
+  uring::raw_ring ring{fake.view()};
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    UNSCOPED_INFO(
+        "an index is not a slot: index & mask is. And compare indices by their difference: after "
+        "0xffffffff comes 0, which is not less");
+    ::io_uring_sqe* const sqe = ring.try_get_sqe();
+    REQUIRE(sqe != nullptr);
+    sqe->user_data = i;
+    ring.publish();
+    CHECK(fake.sq_tail - fake.sq_head == 1);
+    CHECK(fake.take().user_data == i);
+  }
+}
+
+TEST_CASE("04.2 a full queue is seen across the wrap", "[04.2]") {
+  fake_ring fake{before_wrap};
+  uring::raw_ring ring{fake.view()};
+  std::set<const ::io_uring_sqe*> taken;
+  for (std::uint32_t i = 0; i < fake_ring::sq_entries; ++i) taken.insert(ring.try_get_sqe());
+  CHECK(taken.size() == fake_ring::sq_entries);
+  CHECK_FALSE(taken.contains(nullptr));
+  CHECK(ring.try_get_sqe() == nullptr);
+}
+
+// On x86 a plain store is a release, so here only ThreadSanitizer sees a missing one (preset tsan).
+TEST_CASE("04.2 another thread that acquires the tail sees whole SQEs", "[04.2]") {
+  constexpr std::uint64_t count = 5000;
+  fake_ring fake{before_wrap};
+  uring::raw_ring ring{fake.view()};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{5};
+  std::uint64_t wrong = 0;
+  std::uint64_t taken = 0;
+  std::jthread kernel{[&] {
+    while (taken < count && std::chrono::steady_clock::now() < deadline) {
+      if (std::atomic_ref{fake.sq_tail}.load(std::memory_order_acquire) == fake.sq_head) {
+        std::this_thread::yield();
+        continue;
+      }
+      const ::io_uring_sqe sqe = fake.take();
+      if (sqe.user_data != taken || sqe.len != static_cast<std::uint32_t>(taken)) ++wrong;
+      ++taken;
+    }
+  }};
+  for (std::uint64_t i = 0; i < count && std::chrono::steady_clock::now() < deadline;) {
+    ::io_uring_sqe* const sqe = ring.try_get_sqe();
+    if (sqe == nullptr) {
+      std::this_thread::yield();
+      continue;
+    }
+    sqe->user_data = i;
+    sqe->len = static_cast<std::uint32_t>(i);
+    ring.publish();
+    ++i;
+  }
+  kernel.join();
+  CHECK(taken == count);
+  UNSCOPED_INFO("an SQE was read half written: fill it in before publish(), release in publish()");
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("04.2 the kernel takes what was published, in one entry", "[04.2]") {
+  live_ring ring{8};
+  for (std::uint64_t i = 1; i <= 5; ++i) ring.add_nop(i);
+  CHECK(ring->unsubmitted() == 5);
+  CHECK(ring->submit_and_wait(5) == entered::ok);
+  UNSCOPED_INFO("the second argument of enter() says how many SQEs the kernel may take");
+  CHECK(ring->unsubmitted() == 0);
+  UNSCOPED_INFO("asked to wait, pass IORING_ENTER_GETEVENTS and how many");
+  CHECK(ring.completed() == 5);
+}
+
+TEST_CASE("04.2 submitting without waiting does not wait", "[04.2]") {
+  std::array<int, 2> pipe{};
+  common::check(::pipe2(pipe.data(), O_CLOEXEC), "pipe2");
+  const common::unique_fd reader{pipe[0]};
+  const common::unique_fd writer{pipe[1]};
+  char byte = 0;
+  live_ring ring{4};
+  ring.add_read(reader.get(), &byte, 1, 7);
+  UNSCOPED_INFO("a read of an empty pipe completes later; wanted was 0");
+  CHECK(ring->submit_and_wait(0) == entered::ok);
+  CHECK(ring->unsubmitted() == 0);
+  CHECK(ring.completed() == 0);
+  common::check(::write(writer.get(), "x", 1), "write");
+  CHECK(ring->submit_and_wait(1) == entered::ok);
+  CHECK(byte == 'x');
+}
+
+TEST_CASE("04.2 a signal while it waits is an interruption, not a failure", "[04.2]") {
+  std::array<int, 2> pipe{};
+  common::check(::pipe2(pipe.data(), O_CLOEXEC), "pipe2");
+  const common::unique_fd reader{pipe[0]};
+  const common::unique_fd writer{pipe[1]};
+  char byte = 0;
+  live_ring ring{4};
+  ring.add_read(reader.get(), &byte, 1, 7);
+  REQUIRE(ring->submit_and_wait(0) == entered::ok);  // an entry that takes SQEs returns their count
+  entered got = entered::ok;
+  {
+    const alarms ticking;
+    UNSCOPED_INFO("enter() returned -EINTR: a signal came, and nothing was lost");
+    CHECK_NOTHROW(got = ring->submit_and_wait(1));
+  }
+  UNSCOPED_INFO("it did not wait: without IORING_ENTER_GETEVENTS the kernel ignores `wanted`");
+  CHECK(got == entered::interrupted);
+  common::check(::write(writer.get(), "x", 1), "write");
+  CHECK(ring->submit_and_wait(1) == entered::ok);
+  CHECK(byte == 'x');
+}
+
+TEST_CASE("04.2 passing failures of io_uring_enter are told apart, others thrown", "[04.2]") {
+  course_test::require_feature("raw_ring");
+  CHECK(entered_with(EINTR) == entered::interrupted);
+  CHECK(entered_with(EBUSY) == entered::cq_is_full);
+  CHECK(entered_with(EAGAIN) == entered::short_of_memory);
+  UNSCOPED_INFO("EBADR and the like do not pass: throw refused{\"io_uring_enter\", result}");
+  CHECK_THROWS_AS(entered_with(EBADR), std::system_error);
+}
+
+TEST_CASE("04.2 a bad SQE does not keep the ones behind it from the kernel", "[04.2]") {
+  live_ring ring{8};
+  ring.add_nop(1);
+  ::io_uring_sqe* const bad = ring->try_get_sqe();
+  REQUIRE(bad != nullptr);
+  bad->opcode = 255;
+  bad->user_data = 2;
+  ring.add_nop(3);
+  (void)ring->submit_and_wait(0);
+  for (int tries = 0; tries < 3 && ring->unsubmitted() > 0; ++tries) {
+    (void)ring->submit_and_wait(0);
+  }
+  UNSCOPED_INFO("the kernel stopped at the bad SQE; enter() again with what unsubmitted() says");
+  CHECK(ring->unsubmitted() == 0);
+  CHECK(ring.completed() == 3);
+}
