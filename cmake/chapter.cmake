@@ -86,3 +86,22 @@ include([=[@CMAKE_SOURCE_DIR@/cmake/contract_tests.cmake]=])
     add_dependencies(${number}-tests echo-contract)
   endif()
 endfunction()
+
+# course_echo_defect(05 first-loop "one MiB comes back unchanged" SAYS "missing bytes" ARGS --sq 4)
+#
+# A program that a page shows for its defects: a CTest test "05 first-loop fails: one MiB comes back
+# unchanged" that passes when this case of the echo contract fails, and says so.
+function(course_echo_defect number program case)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "SAYS" "ARGS")
+  list(JOIN arg_ARGS " " server_args)
+  set(test "${number} ${program} fails: ${case}")
+  add_test(NAME "${test}" COMMAND echo-contract "${case}")
+  # Catch2 breaks its lines where they are full: a blank may be one.
+  string(REPLACE " " "[ \n]+" pattern "${arg_SAYS}")
+  set(server "$<TARGET_FILE:${number}-${program}>")
+  set_tests_properties("${test}" PROPERTIES
+    ENVIRONMENT "COURSE_SERVER=${server};COURSE_SERVER_ARGS=${server_args}"
+    PASS_REGULAR_EXPRESSION "FAILED:.*${pattern}"
+    LABELS "${number};contract"
+    TIMEOUT 20)
+endfunction()

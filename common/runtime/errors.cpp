@@ -32,8 +32,11 @@ std::string describe_errno(int error) {
 }
 
 void throw_errno(std::string_view tried) {
-  const int error = errno;
-  throw named_errno{error, fmt::format("{}: {}", tried, describe_errno(error))};
+  throw_error(errno, tried);
+}
+
+void throw_error(int error, std::string_view tried) {
+  throw named_errno{std::abs(error), fmt::format("{}: {}", tried, describe_errno(error))};
 }
 
 accept_failure classify_accept_errno(int error) noexcept {

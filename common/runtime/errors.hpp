@@ -3,7 +3,8 @@
 // Owns     nothing.
 // Lifetime none.
 // Threads  any.
-// Errors   throw_errno and check throw std::system_error; what() starts with what was tried.
+// Errors   all but the describing and classifying ones throw std::system_error, and its what()
+//          starts with what was tried.
 // Rule     -1 and errno exist only beside the call that failed; call these before anything else.
 // See      errno(3)
 #pragma once
@@ -18,6 +19,9 @@ namespace common {
 
 // Throws std::system_error for errno; its what() is "TRIED: ECONNRESET (Connection reset by peer)".
 [[noreturn]] void throw_errno(std::string_view tried);
+
+// The same for a call that returns its error instead, as -errno or as errno.
+[[noreturn]] void throw_error(int error, std::string_view tried);
 
 // Passes on what a system call returned, or throws if that was -1.
 template <typename Result>

@@ -2,8 +2,10 @@
 #include "flags.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 namespace common {
 
@@ -20,6 +22,17 @@ flag_set::~flag_set() = default;
 
 void flag_set::add(const std::string& name, std::string& value, const std::string& help) {
   implementation_->app.add_option(name, value, help)->capture_default_str();
+}
+
+void flag_set::add(const std::string& name, std::string& value,
+                   const std::vector<std::string>& allowed, const std::string& help) {
+  const auto is_allowed = [allowed](const std::string& text) -> std::string {
+    if (std::ranges::find(allowed, text) != allowed.end()) return {};
+    return fmt::format("takes one of {}", fmt::join(allowed, ", "));
+  };
+  implementation_->app.add_option(name, value, help)
+      ->capture_default_str()
+      ->check(CLI::Validator{is_allowed, fmt::format("{}", fmt::join(allowed, "|"))});
 }
 
 void flag_set::add(const std::string& name, std::uint16_t& value, const std::string& help) {

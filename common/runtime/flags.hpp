@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace common {
 
@@ -22,6 +23,8 @@ class flag_set {
 
   // `name` has its dashes. The variable's value before parse() is the default, and --help shows it.
   void add(const std::string& name, std::string& value, const std::string& help);
+  void add(const std::string& name, std::string& value, const std::vector<std::string>& allowed,
+           const std::string& help);
   void add(const std::string& name, std::uint16_t& value, const std::string& help);
   void add(const std::string& name, std::int64_t& value, std::int64_t min, std::int64_t max,
            const std::string& help);

@@ -59,11 +59,15 @@ class background {
     }
   }
 
-  // A signal without SA_RESTART: the system call that the thread sleeps in returns early.
+  // Signals without SA_RESTART: the system call that the thread sleeps in returns early. Three, for
+  // a thread on a busy machine may have slept on its way there, too.
   void interrupt() const {
-    [[maybe_unused]] const bool asleep =
-        eventually(milliseconds{1000}, [this] { return thread_sleeps(tid_) || !running(); });
-    interrupt_now();
+    for (int i = 0; i < 3; ++i) {
+      [[maybe_unused]] const bool asleep = eventually(
+          milliseconds{1000}, [this] { return process_state(tid_) == 'S' || !running(); });
+      interrupt_now();
+      std::this_thread::sleep_for(milliseconds{2});
+    }
   }
   void interrupt_now() const {
     if (running()) ::pthread_kill(handle_, SIGUSR1);

@@ -39,6 +39,21 @@ TEST_CASE("SIGINT ends it with status 0 while clients are connected") {
   check_stops_with_clients(SIGINT);
 }
 
+TEST_CASE("it goes on after Ctrl-Z and fg stopped and continued it") {
+  server_process server = start_contract_server();
+  auto clients = connect_and_echo(server, 1);
+  for (int i = 0; i < 3; ++i) {  // twice in a row, too: a wait that submits may hide its EINTR
+    (void)eventually(milliseconds{500}, [&] { return process_state(server.pid()) == 'S'; });
+    UNSCOPED_INFO("a wait ended with EINTR: nothing is wrong, wait again");
+    REQUIRE(server.alive());
+    server.send_signal(SIGSTOP);
+    REQUIRE(eventually(step_deadline, [&] { return process_state(server.pid()) == 'T'; }));
+    server.send_signal(SIGCONT);
+  }
+  UNSCOPED_INFO("a wait ended with EINTR, and the loop has ended or goes round without waiting");
+  CHECK(clients.front().echo("still there?") == "still there?");
+}
+
 TEST_CASE("what arrived before SIGTERM is still echoed") {
   server_process server = start_contract_server();
   auto clients = connect_and_echo(server, 8);

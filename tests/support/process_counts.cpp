@@ -95,12 +95,14 @@ std::size_t context_switches(::pid_t pid) {
   return sum;
 }
 
-bool thread_sleeps(::pid_t tid) {
-  std::ifstream file{proc(::getpid(), "task") / std::to_string(tid) / "stat"};
-  std::string line;
-  std::getline(file, line);
-  const std::size_t name_end = line.rfind(')');  // the name before it may hold anything
-  return name_end != std::string::npos && line.substr(name_end).starts_with(") S");
+char process_state(::pid_t pid) {
+  std::ifstream file{proc(pid, "status")};
+  for (std::string word; file >> word;) {
+    if (word != "State:") continue;
+    file >> word;
+    return word.front();
+  }
+  throw_gone(pid, "state");
 }
 
 bool signal_pending(::pid_t pid, int signal) {

@@ -28,8 +28,9 @@ namespace course_test {
 // Voluntary and involuntary, summed over the threads that exist now.
 [[nodiscard]] std::size_t context_switches(::pid_t pid = ::getpid());
 
-// Of this process: the thread is in a system call that waits.
-[[nodiscard]] bool thread_sleeps(::pid_t tid);
+// 'R' runs, 'S' sleeps, 'T' was stopped by a signal; of the main thread, or of the thread with
+// that number. See proc(5).
+[[nodiscard]] char process_state(::pid_t pid);
 
 // Sent to the process and not delivered yet: a second one now would be lost in the first.
 [[nodiscard]] bool signal_pending(::pid_t pid, int signal);

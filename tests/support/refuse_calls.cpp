@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 

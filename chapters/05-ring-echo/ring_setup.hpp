@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Makes a ring in the mode that was asked for, or in the next best that the kernel grants.
+// Owns     nothing; the ring is the caller's, who ends it with io_uring_queue_exit().
+// Lifetime none.
+// Threads  any; a ring of ring_mode::defer belongs to the thread that sets it up.
+// Errors   std::system_error if the kernel grants no ring at all; a mode that it does not know is
+//          given up for a simpler one, with a line in the log.
+// Rule     ask by trying, never by the kernel's version.
+// See      io_uring_setup(2), io_uring_queue_init_params(3)
+#pragma once
+
+#include <liburing.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <string>
+
+#include "errors.hpp"
+#include "log.hpp"
+#include "ring_options.hpp"
+
+namespace uring {
+
+inline constexpr unsigned sqpoll_idle_ms = 1;  // it spins for as long before it sleeps
+
+[[nodiscard]] constexpr const char* name_of(ring_mode mode) noexcept {
+  switch (mode) {
+    case ring_mode::plain:
+      return "default";
+    case ring_mode::coop:
+      return "coop";
+    case ring_mode::defer:
+      return "defer";
+    case ring_mode::sqpoll:
+      return "sqpoll";
+  }
+  return "unknown";
+}
+
+[[nodiscard]] constexpr unsigned setup_flags(ring_mode mode) noexcept {
+  switch (mode) {
+    case ring_mode::plain:
+      return 0;
+    case ring_mode::coop:
+      return IORING_SETUP_COOP_TASKRUN;
+    case ring_mode::defer:
+      return IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN;
+    case ring_mode::sqpoll:
+      return IORING_SETUP_SQPOLL;
+  }
+  return 0;
+}
+
+// What to try when the kernel does not have `mode`.
+[[nodiscard]] constexpr std::optional<ring_mode> simpler(ring_mode mode) noexcept {
+  if (mode == ring_mode::plain) return std::nullopt;
+  return mode == ring_mode::defer ? ring_mode::coop : ring_mode::plain;
+}
+
+// Calls `try_mode`, which answers 0 or -errno, until it answers 0. EINVAL says that the kernel does
+// not know the flags, EPERM that we may not use them; any other error would be the same in every
+// mode.
+template <typename TryMode>
+ring_mode set_up_some_mode(ring_mode wanted, const TryMode& try_mode) {
+  for (ring_mode mode = wanted;;) {
+    const int result = try_mode(mode);
+    if (result == 0) return mode;
+    const auto next = simpler(mode);
+    if (!next || (result != -EINVAL && result != -EPERM)) {
+      common::throw_error(result, "io_uring_setup (./course doctor tells the cause and the fix)");
+    }
+    common::log(std::string{"--ring-flags "} + name_of(mode) + ": the kernel says " +
+                common::describe_errno(result) + "; going on with " + name_of(*next));
+    mode = *next;
+  }
+}
+
+inline ring_mode set_up(::io_uring& ring, const ring_options& options) {
+  return set_up_some_mode(options.mode, [&](ring_mode mode) {
+    ::io_uring_params params{};
+    params.flags = IORING_SETUP_CQSIZE | setup_flags(mode);
+    params.cq_entries = std::max(options.cq_entries, options.sq_entries);
+    params.sq_thread_idle = sqpoll_idle_ms;  // read with SQPOLL only
+    return ::io_uring_queue_init_params(options.sq_entries, &ring, &params);
+  });
+}
+
+}  // namespace uring

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// A submission and a completion queue, through liburing: room is made, waits are told apart.
+// Owns     the ring. Its requests hold the caller's buffers, see Lifetime.
+// Lifetime whatever a request points at must live until its completion was reaped, or until the
+//          ring is destroyed: the destructor cancels what is in flight and waits for it.
+// Threads  the one that made it; with ring_mode::defer the kernel insists (EEXIST).
+// Errors   std::system_error if the ring cannot be made or the kernel refuses it for good; how a
+//          request ended is the `res` of its completion.
+// Rule     get_sqe() may submit what was prepared before. Requests that must stay together, such as
+//          a linked chain, reserve() their room first.
+// See      io_uring_setup(2), io_uring_enter(2), io_uring_submit_and_wait_timeout(3)
+#pragma once
+
+#include <liburing.h>
+
+#include <cassert>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "errors.hpp"
+#include "ring_setup.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+// A CQE, copied out of the queue.
+struct completion {
+  std::uint64_t user_data;
+  std::int32_t res;  // signed: a count or a descriptor, or -errno
+  std::uint32_t flags;
+};
+
+// Why a wait ended. Only `completions` promises that reap() has something. After a submission an
+// interrupted wait may say timeout: who waits for a time looks at the clock.
+enum class wake { completions, timeout, signal, overloaded };
+
+class ring {
+ public:
+  explicit ring(const ring_options& options);
+  ring(ring&&) = delete;  // requests of a running kernel thread refer to this very ring
+  ~ring();
+
+  // For an io_uring_prep_* function, and then its user_data. The kernel sees it at the next submit.
+  [[nodiscard]] ::io_uring_sqe& get_sqe() {
+    reserve(1);
+    return *::io_uring_get_sqe(&ring_);
+  }
+
+  // Makes room for `count` submissions, so that the next `count` get_sqe() do not submit. Submits
+  // what stands in the queue as often as that takes, at most attempts_max times.
+  void reserve(unsigned count) {
+    assert(count <= ring_.sq.ring_entries && "the submission queue is smaller than that");
+    if (::io_uring_sq_space_left(&ring_) >= count) return;
+    // --8<-- [start:task-05-4]
+    for (int attempt = 0; attempt < attempts_max; ++attempt) {
+      submit();
+      if (::io_uring_sq_space_left(&ring_) >= count) return;
+    }
+    common::throw_error(EAGAIN, "the submission queue stays full");
+    // --8<-- [end:task-05-4]
+  }
+
+  // Submits what was prepared and waits for a completion, in one system call.
+  [[nodiscard]] wake submit_and_wait(std::optional<std::chrono::milliseconds> at_most = {});
+
+  // All completions that are there, copied out, so that what handles them may submit. Valid until
+  // the next reap().
+  [[nodiscard]] std::span<const completion> reap() {
+    reaped_.clear();
+    std::swap(reaped_, held_);
+    copy_out(reaped_);
+    return reaped_;
+  }
+
+ private:
+  static constexpr int attempts_max = 1000;
+  static constexpr int cancel_at_most_s = 1;
+  static constexpr std::chrono::milliseconds memory_pause_ms{1};
+
+  // Hands everything prepared to the kernel, without waiting for it to end. EINTR: nothing is lost,
+  // the caller tries again. EBUSY and EAGAIN: the kernel wants completions fetched, or has no
+  // memory: hold_completions(), which relieves both. Anything else throws.
+  void submit() {
+    // --8<-- [start:task-05-4b]
+    const int submitted = ::io_uring_submit(&ring_);
+    if (submitted == -EBUSY || submitted == -EAGAIN) {
+      hold_completions();
+    } else if (submitted < 0 && submitted != -EINTR) {
+      common::throw_error(submitted, "io_uring_enter");
+    }
+    // --8<-- [end:task-05-4b]
+    if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) ::io_uring_sqring_wait(&ring_);
+  }
+
+  // Fetches completions for the next reap(), so that the kernel can go on.
+  void hold_completions() {
+    ::io_uring_get_events(&ring_);
+    copy_out(held_);
+    std::this_thread::sleep_for(memory_pause_ms);
+  }
+
+  void copy_out(std::vector<completion>& to) {
+    const std::size_t before = to.size();
+    unsigned head = 0;
+    ::io_uring_cqe* cqe = nullptr;
+    io_uring_for_each_cqe(&ring_, head, cqe) to.push_back({cqe->user_data, cqe->res, cqe->flags});
+    ::io_uring_cq_advance(&ring_, static_cast<unsigned>(to.size() - before));
+  }
+
+  ::io_uring ring_{};
+  std::vector<completion> reaped_;  // what reap() gave out last
+  std::vector<completion> held_;    // fetched while making room, not yet given out
+};
+
+inline ring::ring(const ring_options& options) {
+  set_up(ring_, options);
+  reaped_.reserve(ring_.cq.ring_entries);
+}
+
+inline ring::~ring() {
+  // Closing the descriptor would cancel, too, but not wait: buffers could be written after that.
+  ::io_uring_sync_cancel_reg everything{};
+  everything.flags = IORING_ASYNC_CANCEL_ANY;
+  everything.timeout.tv_sec = cancel_at_most_s;
+  ::io_uring_register_sync_cancel(&ring_, &everything);
+  ::io_uring_queue_exit(&ring_);
+}
+
+inline wake ring::submit_and_wait(std::optional<std::chrono::milliseconds> at_most) {
+  ::__kernel_timespec limit{};
+  if (at_most) {
+    limit.tv_sec = at_most->count() / 1000;
+    limit.tv_nsec = at_most->count() % 1000 * 1'000'000;
+  }
+  ::io_uring_cqe* first = nullptr;
+  const int result =
+      ::io_uring_submit_and_wait_timeout(&ring_, &first, 1, at_most ? &limit : nullptr, nullptr);
+  if (result >= 0) {  // so many were submitted; that hides how the wait went
+    if (::io_uring_cq_ready(&ring_) > 0) return wake::completions;
+    return at_most ? wake::timeout : wake::signal;
+  }
+  switch (-result) {
+    case ETIME:
+      return wake::timeout;
+    case EINTR:
+      return wake::signal;
+    case EBUSY:  // completions overflowed, and there is no room for all of them: reap first
+      return wake::completions;
+    case EAGAIN:  // no memory for a request now; what was not taken is still in the queue
+      hold_completions();
+      return wake::overloaded;
+    default:
+      common::throw_error(result, "io_uring_enter");
+  }
+}
+
+}  // namespace uring

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// One client of the ring server: its socket, its buffer, and what comes next.
+// Owns     the socket and the buffer.
+// Lifetime it must stay where it is while its request is in flight; the kernel knows the buffer.
+// Threads  the loop's thread.
+// Errors   none thrown; a connection that fails wants to be closed.
+// Rule     receive, then send all of it, then receive: one request in flight, one buffer. A client
+//          that does not read its echoes is not read from either.
+// See      recv(2), send(2), io_uring_enter(2) for what `res` holds
+#pragma once
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "todo.hpp"
+#include "unique_fd.hpp"
+
+namespace uring {
+
+// What a connection wants the loop to submit for it, now that its last request has completed.
+enum class next { recv, send, close };
+
+class ring_connection {
+ public:
+  static constexpr std::size_t buffer_bytes = 4096;
+
+  explicit ring_connection(common::unique_fd socket) noexcept : socket_{std::move(socket)} {}
+  ring_connection(ring_connection&&) = delete;  // the kernel holds the buffer's address
+
+  // A recv has completed. Send what came; close at EOF and on errors; receive again if it was only
+  // interrupted (EINTR) or told "not now" (EAGAIN).
+  [[nodiscard]] next on_recv(std::int32_t res) {
+    if (res == 0) return next::close;
+    if (res < 0) return is_passing(res) ? next::recv : next::close;
+    unsent_ = std::span{buffer_}.first(static_cast<std::size_t>(res));
+    return next::send;
+  }
+
+  // A send has completed. When all has gone, receive. Else `res` says how much of unsent() it took,
+  // and the rest goes next; or it failed, and that is passing (send the same again) or final.
+  [[nodiscard]] next on_send(std::int32_t res) {
+    if (std::cmp_equal(res, unsent_.size())) return next::recv;
+    // --8<-- [start:task-05-3]
+    if (res < 0) return is_passing(res) ? next::send : next::close;
+    unsent_ = unsent_.subspan(static_cast<std::size_t>(res));
+    return next::send;
+    // --8<-- [end:task-05-3]
+  }
+
+  void shutdown(int how) const noexcept { ::shutdown(socket_.get(), how); }
+
+  [[nodiscard]] int fd() const noexcept { return socket_.get(); }
+  [[nodiscard]] std::span<std::byte> free_space() noexcept { return buffer_; }
+  [[nodiscard]] std::span<const std::byte> unsent() const noexcept { return unsent_; }
+
+ private:
+  // `res` is -errno, and both of these mean: nothing has happened, ask again.
+  static bool is_passing(std::int32_t res) noexcept { return res == -EAGAIN || res == -EINTR; }
+
+  common::unique_fd socket_;
+  std::span<const std::byte> unsent_;  // a part of buffer_; it counts while a send is in flight
+  std::array<std::byte, buffer_bytes> buffer_;
+};
+
+}  // namespace uring

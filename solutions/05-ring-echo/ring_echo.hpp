@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// One thread that serves every client through one ring.
+// Owns     the listener, the ring, and every connection through connections_.
+// Lifetime run() returns when a stop was asked for and no request is in flight.
+// Threads  the thread that made it calls run(), and no other.
+// Errors   std::system_error if the ring or the listener fails; a client's ends only that client.
+// Rule     a connection has exactly one request in flight, and is erased only when that request's
+//          completion is handled: the kernel holds the address of its buffer until then.
+// See      io_uring(7), io_uring_enter(2)
+#pragma once
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "errors.hpp"
+#include "requests.hpp"
+#include "ring.hpp"
+#include "ring_connection.hpp"
+#include "slot_table.hpp"
+#include "stop_signal.hpp"
+#include "todo.hpp"
+#include "unique_fd.hpp"
+
+namespace uring {
+
+class ring_echo {
+ public:
+  static constexpr std::chrono::milliseconds stop_grace_ms{1000};
+  static constexpr std::chrono::milliseconds accept_retry_ms{1000};
+
+  // `listener` must be blocking, as every socket here.
+  ring_echo(common::unique_fd listener, const common::stop_signal& stop,
+            const ring_options& options = {})
+      : listener_{std::move(listener)}, ring_{options} {
+    request_stop_poll(ring_, stop.fd());
+    arm_accept();
+  }
+
+  void run() {
+    while (!done()) turn();
+  }
+
+  // --8<-- [start:turn]
+  // One round of the loop: one system call, then everything that has completed.
+  void turn() {
+    (void)ring_.submit_and_wait(wait_at_most());  // whatever woke us: look at both
+    for (const completion& done : ring_.reap()) handle(done);
+    if (wake_at_ && clock::now() >= *wake_at_) on_wake_up();
+  }
+  // --8<-- [end:turn]
+
+  // Public for the tests, which play the kernel.
+  void handle(const completion& done) {
+    const tag from = unpack(done.user_data);
+    switch (from.what) {
+      case operation::accept:
+        return on_accept(done.res);
+      case operation::recv:
+      case operation::send:
+        return advance(from, done.res);
+      case operation::stop_poll:
+        return begin_stop();
+      case operation::cancel:
+        return;  // what it canceled has a completion of its own
+    }
+  }
+
+  [[nodiscard]] std::size_t connection_count() const noexcept { return connections_.size(); }
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  // Finds the connection that this recv or send belongs to, if it is still there, tells it how the
+  // operation went, and does what it wants next: request_recv(), request_send() or remove().
+  void advance(const tag& from, std::int32_t res) {
+    // --8<-- [start:task-05-2]
+    ring_connection* const client = connections_.find(from.whose);
+    if (client == nullptr) return;
+    const next wanted = from.what == operation::recv ? client->on_recv(res) : client->on_send(res);
+    switch (wanted) {
+      case next::recv:
+        return request_recv(ring_, from.whose, *client);
+      case next::send:
+        return request_send(ring_, from.whose, *client);
+      case next::close:
+        return remove(from.whose);
+    }
+    // --8<-- [end:task-05-2]
+  }
+
+  // A client, or the reason why there is none. Accepts the next one, except when there are no
+  // descriptors left (pause_accepting()), or when it was canceled because we stop.
+  void on_accept(std::int32_t res) {
+    accepting_ = false;
+    common::unique_fd client{res};  // a negative one closes nothing
+    if (stopping()) return;
+    // --8<-- [start:task-05-2b]
+    if (client.valid()) {
+      const slot_id id = connections_.insert(std::make_unique<ring_connection>(std::move(client)));
+      request_recv(ring_, id, *connections_.find(id));
+      return arm_accept();
+    }
+    switch (common::classify_accept_errno(-res)) {
+      case common::accept_failure::try_again:
+      case common::accept_failure::nothing_waiting:
+        return arm_accept();
+      case common::accept_failure::out_of_descriptors:
+        return pause_accepting();
+      case common::accept_failure::listener_broken:
+        common::throw_error(res, "accept");
+    }
+    // --8<-- [end:task-05-2b]
+  }
+
+  void arm_accept() {
+    request_accept(ring_, listener_.get());
+    accepting_ = true;
+  }
+
+  // Until a client leaves, or for a while: another process may have used the last descriptor.
+  void pause_accepting() { wake_at_ = clock::now() + accept_retry_ms; }
+
+  void remove(const slot_id& whose) {
+    connections_.erase(whose);
+    if (wake_at_ && !stopping()) wake_at_ = clock::now();  // its descriptor is free now
+  }
+
+  // No new clients. After SHUT_RD what has arrived is readable, then EOF: each ends by itself.
+  void begin_stop() {
+    stop_ = stop_phase::draining;
+    wake_at_ = clock::now() + stop_grace_ms;
+    if (accepting_) cancel_accept(ring_);  // closing would not end it: it has the file open
+    listener_.reset();
+    connections_.for_each([](const ring_connection& each) { each.shutdown(SHUT_RD); });
+  }
+
+  // Either it is time to accept again, or those who do not read have had their time.
+  void on_wake_up() {
+    wake_at_.reset();
+    if (!stopping()) return arm_accept();
+    if (stop_ == stop_phase::draining) {
+      stop_ = stop_phase::ending;
+      wake_at_ = clock::now() + stop_grace_ms;
+      connections_.for_each([](const ring_connection& each) { each.shutdown(SHUT_RDWR); });
+    } else {
+      stop_ = stop_phase::abandoned;  // the ring's destructor cancels what is left
+    }
+  }
+
+  [[nodiscard]] bool stopping() const noexcept { return stop_ != stop_phase::none; }
+
+  [[nodiscard]] bool done() const noexcept {
+    return stop_ == stop_phase::abandoned || (stopping() && connections_.empty() && !accepting_);
+  }
+
+  [[nodiscard]] std::optional<std::chrono::milliseconds> wait_at_most() const {
+    if (!wake_at_) return std::nullopt;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*wake_at_ - clock::now());
+    return std::max(left, std::chrono::milliseconds{0});
+  }
+
+  enum class stop_phase { none, draining, ending, abandoned };
+
+  common::unique_fd listener_;
+  slot_table<ring_connection> connections_;
+  ring ring_;               // destroyed before connections_, whose buffers the kernel may write to
+  bool accepting_ = false;  // an accept is in flight
+  std::optional<clock::time_point> wake_at_;  // to accept again, or to go on with the stop
+  stop_phase stop_ = stop_phase::none;
+};
+
+}  // namespace uring

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// How a ring is set up: its sizes, and when the kernel may do its part of the work.
+// Owns     nothing.
+// Lifetime the text behind --ring-flags must live until parse() has returned: hence one object.
+// Threads  main(), before any other thread.
+// Errors   a value that no flag has ends the program with a sentence and status 2, in parse().
+// See      io_uring_setup(2)
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "flags.hpp"
+
+namespace uring {
+
+// One name for each set of IORING_SETUP_* flags that is worth comparing.
+enum class ring_mode {
+  plain,   // none: the kernel interrupts the thread to finish an operation
+  coop,    // COOP_TASKRUN: it waits for the thread's next system call
+  defer,   // SINGLE_ISSUER and DEFER_TASKRUN: it waits until the thread asks for completions
+  sqpoll,  // SQPOLL: a thread of the kernel's fetches submissions
+};
+
+struct ring_options {
+  ring_mode mode = ring_mode::plain;
+  unsigned sq_entries = 256;   // the kernel rounds both up to powers of two
+  unsigned cq_entries = 4096;  // never fewer than the submission queue has
+};
+
+// --ring-flags, --sq and --cq, as every server of the course takes them from here on.
+class ring_command_line {
+ public:
+  explicit ring_command_line(common::flag_set& flags) {
+    flags.add("--ring-flags", mode_, {"default", "coop", "defer", "sqpoll"},
+              "How the ring is set up");
+    flags.add("--sq", sq_entries_, 1, 32768, "Entries of the submission queue");
+    flags.add("--cq", cq_entries_, 1, 65536, "Entries of the completion queue");
+  }
+  ring_command_line(ring_command_line&&) = delete;  // the flag_set holds addresses of the members
+
+  [[nodiscard]] ring_options options() const {
+    return {.mode = mode_ == "coop"     ? ring_mode::coop
+                    : mode_ == "defer"  ? ring_mode::defer
+                    : mode_ == "sqpoll" ? ring_mode::sqpoll
+                                        : ring_mode::plain,
+            .sq_entries = static_cast<unsigned>(sq_entries_),
+            .cq_entries = static_cast<unsigned>(cq_entries_)};
+  }
+
+ private:
+  std::string mode_ = "default";
+  std::int64_t sq_entries_ = ring_options{}.sq_entries;
+  std::int64_t cq_entries_ = ring_options{}.cq_entries;
+};
+
+}  // namespace uring

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// Task 05.2, and 05.3 at work: the loop with its clients in the test.
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bytes.hpp"
+#include "client.hpp"
+#include "eventually.hpp"
+#include "fd_scope.hpp"
+#include "listen.hpp"
+#include "ring_echo.hpp"
+#include "socket_pair.hpp"
+
+using namespace std::chrono_literals;
+using course_test::client;
+using course_test::identical;
+
+namespace {
+
+std::uint16_t port_of(int socket) {
+  ::sockaddr_in address{};
+  ::socklen_t size = sizeof address;
+  common::check(::getsockname(socket, reinterpret_cast<::sockaddr*>(&address), &size),
+                "getsockname");
+  return ntohs(address.sin_port);
+}
+
+// The loop and its port, on this thread: a turn handles what has completed, and returns.
+struct fixture {
+  explicit fixture(const uring::ring_options& options = {})
+      : fixture{common::listen_on("127.0.0.1", 0), options} {}
+  explicit fixture(course_test::tcp_listener listener) : fixture{std::move(listener.socket), {}} {}
+
+  common::stop_signal stop;
+  std::uint16_t port;
+  uring::ring_echo loop;
+
+ private:
+  fixture(common::unique_fd listener, const uring::ring_options& options)
+      : port{port_of(listener.get())}, loop{std::move(listener), stop, options} {}
+};
+
+// Runs the loop on a thread of its own, for a test that has to talk and look at the same time.
+class serving {
+ public:
+  explicit serving(fixture& server) : server_{server}, thread_{[&server] { server.loop.run(); }} {}
+  serving(serving&&) = delete;
+  ~serving() { server_.stop.request(); }  // then thread_ joins
+
+ private:
+  fixture& server_;
+  std::jthread thread_;
+};
+
+// This process's limit on descriptors, set so that `more` can be opened.
+class room_for_descriptors {
+ public:
+  explicit room_for_descriptors(unsigned more) {
+    common::check(::getrlimit(RLIMIT_NOFILE, &before_), "getrlimit");
+    const common::unique_fd lowest_free{common::check(::dup(0), "dup")};
+    ::rlimit limit = before_;
+    limit.rlim_cur = static_cast<::rlim_t>(lowest_free.get()) + more;
+    common::check(::setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
+  }
+  room_for_descriptors(room_for_descriptors&&) = delete;
+  ~room_for_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  ::rlimit before_{};
+};
+
+uring::completion accept_ended_with(std::int32_t res) {
+  return {uring::pack({uring::operation::accept, {}}), res, 0};
+}
+
+uring::completion recv_ended_with(std::int32_t res, const uring::slot_id& whose) {
+  return {uring::pack({uring::operation::recv, whose}), res, 0};
+}
+
+// The slot of the first client that a loop accepts.
+constexpr uring::slot_id first_client{0, 0};
+
+}  // namespace
+
+TEST_CASE("05.2 a message comes back, and so does the next", "[05.2]") {
+  fixture server;
+  const serving loop{server};
+  client talker{server.port};
+  UNSCOPED_INFO("accept, then recv, then send: is the next request armed after each completion?");
+  CHECK(talker.echo("hello") == "hello");
+  UNSCOPED_INFO("one message came back, the next did not: after a send comes a recv");
+  CHECK(talker.echo("again") == "again");
+}
+
+TEST_CASE("05.2 a second client is accepted while the first is there", "[05.2]") {
+  fixture server;
+  const serving loop{server};
+  client first{server.port};
+  client second{server.port};
+  UNSCOPED_INFO("an accept request ends with one client: arm the next one");
+  CHECK(second.echo("me too") == "me too");
+  CHECK(first.echo("still here") == "still here");
+}
+
+TEST_CASE("05.2 a client that leaves takes its descriptor with it", "[05.2]") {
+  fixture server;
+  const course_test::fd_scope fds;
+  const serving loop{server};
+  for (int i = 0; i < 20; ++i) {
+    client visitor{server.port};
+    REQUIRE(visitor.echo("x") == "x");
+  }
+  UNSCOPED_INFO("a connection that wants to be closed must be removed: nothing else owns it");
+  CHECK(course_test::eventually(2s, [&] { return fds.leaked().empty(); }));
+}
+
+TEST_CASE("05.3 a client that resets ends, and nobody else does", "[05.3]") {
+  fixture server;
+  const serving loop{server};
+  client steady{server.port};
+  REQUIRE(steady.echo("x") == "x");
+  for (int i = 0; i < 10; ++i) {
+    client rude{server.port};
+    rude.send_all("unanswered");
+    rude.reset();
+  }
+  UNSCOPED_INFO("-ECONNRESET in res is the end of one connection");
+  CHECK(steady.echo("still here") == "still here");
+}
+
+TEST_CASE("05.2 a completion for one who has left does not touch who came after", "[05.2]") {
+  fixture server;
+  {
+    client ada{server.port};
+    server.loop.turn();  // accepts
+  }
+  server.loop.turn();  // EOF
+  REQUIRE(server.loop.connection_count() == 0);
+  client bob{server.port};  // gets Ada's descriptor number, and her slot
+  server.loop.turn();
+  REQUIRE(server.loop.connection_count() == 1);
+
+  UNSCOPED_INFO(
+      "an EOF of Ada's, who is gone: find() gives nullptr, and then there is nothing to do");
+  server.loop.handle(recv_ended_with(0, first_client));
+  UNSCOPED_INFO("an EOF of Ada's, who is gone, has closed Bob's connection");
+  CHECK(server.loop.connection_count() == 1);
+  const serving loop{server};
+  CHECK(bob.echo("mine") == "mine");
+}
+
+TEST_CASE("05.2 a failed accept of one client is followed by another accept", "[05.2]") {
+  for (const int res : {-ECONNABORTED, -EPERM, -EINTR, -EAGAIN}) {
+    fixture server;
+    INFO("accept ended with " << common::describe_errno(res) << ": accept the next");
+    server.loop.handle(accept_ended_with(res));
+    const serving loop{server};
+    CHECK(client{server.port}.echo("hello") == "hello");
+  }
+}
+
+TEST_CASE("05.2 a broken listener ends the loop", "[05.2]") {
+  fixture server;
+  UNSCOPED_INFO("an accept that can never succeed must not be armed for ever");
+  CHECK_THROWS_AS(server.loop.handle(accept_ended_with(-EBADF)), std::system_error);
+}
+
+TEST_CASE("05.2 out of descriptors it rests, and goes on when one is free", "[05.2]") {
+  fixture server;
+  std::vector<client> clients = course_test::connect_many(server.port, 4);
+  const room_for_descriptors two{2};
+  for (int turns = 0; turns < 10 && server.loop.connection_count() < 2; ++turns) {
+    server.loop.turn();
+  }
+  REQUIRE(server.loop.connection_count() == 2);
+  clients[0].send_all("x");  // so that no turn waits long
+
+  int turns = 0;
+  const auto end = std::chrono::steady_clock::now() + 300ms;
+  for (; std::chrono::steady_clock::now() < end && turns < 100; ++turns) server.loop.turn();
+  UNSCOPED_INFO("each accept fails with -EMFILE at once: pause_accepting() instead of the next");
+  CHECK(turns < 20);
+
+  clients.erase(clients.begin(), clients.begin() + 2);
+  const serving loop{server};
+  UNSCOPED_INFO("two have left: is their place given to those who wait?");
+  CHECK(clients.back().echo("at last") == "at last");
+}
+
+TEST_CASE("05.3 a reader that comes late gets every byte", "[05.3]") {
+  fixture server{course_test::listen_on_any_port(4096)};  // its clients' sends are short
+  const serving loop{server};
+  client late{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 64 * 1024}};
+  std::string sent;
+  int full = 0;
+  while (full < 20) {  // until the server has stopped reading for a while
+    const std::string message = course_test::pattern(3, 64 * 1024, sent.size());
+    const std::size_t taken = late.send_some(message);
+    sent.append(message, 0, taken);
+    full = taken == 0 ? full + 1 : 0;
+    std::this_thread::sleep_for(5ms);
+  }
+  UNSCOPED_INFO("missing bytes: the rest of a short send was dropped");
+  CHECK(course_test::compare_bytes(late.recv_exactly(sent.size()), sent) == identical);
+}
+
+TEST_CASE("05.4 fifty clients are served through a ring with four entries", "[05.4]") {
+  fixture server{{.sq_entries = 4, .cq_entries = 8}};
+  const serving loop{server};
+  std::vector<client> clients = course_test::connect_many(server.port, 50);
+  std::vector<std::string> messages;
+  for (unsigned i = 0; i < clients.size(); ++i) {
+    messages.push_back(course_test::pattern(i, 20'000));
+  }
+  UNSCOPED_INFO("more completions in one turn than the submission queue has room for answers");
+  CHECK(course_test::compare_all(course_test::echo_all(clients, messages), messages) == identical);
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// Task 05.4, and what the ring promises besides: waits told apart, nothing lost, nothing held.
+#include "ring.hpp"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "feature.hpp"
+#include "refuse_calls.hpp"
+#include "socket_pair.hpp"
+
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using uring::ring;
+using uring::ring_mode;
+using uring::wake;
+
+template <>
+struct Catch::StringMaker<wake> {
+  static std::string convert(wake why) {
+    switch (why) {
+      case wake::completions:
+        return "completions";
+      case wake::timeout:
+        return "timeout";
+      case wake::signal:
+        return "signal";
+      case wake::overloaded:
+        return "overloaded";
+    }
+    return "unknown";
+  }
+};
+
+namespace {
+
+constexpr uring::ring_options tiny{.sq_entries = 4, .cq_entries = 8};
+
+void add_nop(ring& to, std::uint64_t user_data) {
+  ::io_uring_sqe& sqe = to.get_sqe();
+  ::io_uring_prep_nop(&sqe);
+  ::io_uring_sqe_set_data64(&sqe, user_data);
+}
+
+// Everything that completes until `count` have, as a set: the kernel may answer in any order.
+std::multiset<std::uint64_t> collect(ring& from, std::size_t count) {
+  std::multiset<std::uint64_t> done;
+  for (int waits = 0; done.size() < count && waits < 1000; ++waits) {
+    if (from.submit_and_wait(1000ms) == wake::timeout) break;
+    for (const uring::completion& each : from.reap()) done.insert(each.user_data);
+  }
+  return done;
+}
+
+std::multiset<std::uint64_t> numbers_below(std::uint64_t end) {
+  std::multiset<std::uint64_t> numbers;
+  for (std::uint64_t i = 0; i < end; ++i) numbers.insert(i);
+  return numbers;
+}
+
+// The message of the exception that `work` throws on a thread that may not enter a ring.
+std::string refused(int error, const std::function<void(ring&)>& work) {
+  std::string said = "nothing was thrown";
+  std::jthread{[&] {
+    ring full{tiny};
+    for (std::uint64_t i = 0; i < 4; ++i) add_nop(full, i);
+    course_test::refuse_io_uring_enter(error);
+    try {
+      work(full);
+    } catch (const std::system_error& refusal) {
+      said = refusal.what();
+    }
+  }}.join();
+  return said;
+}
+
+}  // namespace
+
+TEST_CASE("05.4 a hundred submissions go through a queue of four", "[05.4]") {
+  ring small{tiny};
+  INFO("when the queue is full, submit what stands in it; every one completes once");
+  for (std::uint64_t i = 0; i < 100; ++i) add_nop(small, i);
+  CHECK(collect(small, 100) == numbers_below(100));
+}
+
+TEST_CASE("05.4 a reserved chain is not torn apart", "[05.4]") {
+  ring small{tiny};
+  for (std::uint64_t i = 0; i < 3; ++i) add_nop(small, i);  // room for one more
+  small.reserve(2);
+  ::io_uring_sqe& first = small.get_sqe();
+  ::io_uring_prep_read(&first, -1, nullptr, 0, 0);  // fails, and so cancels what is linked to it
+  first.flags |= IOSQE_IO_LINK;
+  ::io_uring_sqe_set_data64(&first, 10);
+  ::io_uring_sqe& second = small.get_sqe();
+  ::io_uring_prep_nop(&second);
+  ::io_uring_sqe_set_data64(&second, 11);
+
+  std::int32_t res_of_second = 0;
+  int completed = 0;
+  while (completed < 5 && small.submit_and_wait(1000ms) == wake::completions) {
+    for (const uring::completion& each : small.reap()) {
+      ++completed;
+      if (each.user_data == 11) res_of_second = each.res;
+    }
+  }
+  REQUIRE(completed == 5);
+  UNSCOPED_INFO(
+      "the first of a linked pair was submitted without the second, so nothing held them together: "
+      "make room for `count` at once, not for one");
+  CHECK(res_of_second == -ECANCELED);
+}
+
+TEST_CASE("05 reserve does not submit what need not go yet") {
+  ring small{tiny};
+  add_nop(small, 1);
+  small.reserve(3);
+  UNSCOPED_INFO("there was room for three: one system call for nothing");
+  CHECK(small.reap().empty());
+}
+
+TEST_CASE("05.4 a kernel without memory for requests is asked again, but not for ever", "[05.4]") {
+  const std::string said = refused(EAGAIN, [](ring& full) { full.reserve(1); });
+  UNSCOPED_INFO("EAGAIN from io_uring_enter passes; give up after attempts_max tries");
+  CHECK_THAT(said, ContainsSubstring("stays full"));
+}
+
+TEST_CASE("05.4 a submit that a signal interrupts is tried again", "[05.4]") {
+  const std::string said = refused(EINTR, [](ring& full) { full.reserve(1); });
+  UNSCOPED_INFO("EINTR from io_uring_enter: nothing was lost, submit again");
+  CHECK_THAT(said, ContainsSubstring("stays full"));
+}
+
+TEST_CASE("05.4 a kernel that refuses for good is an error with the call's name", "[05.4]") {
+  const std::string said = refused(EPERM, [](ring& full) { full.reserve(1); });
+  UNSCOPED_INFO("neither EINTR, EBUSY nor EAGAIN: throw_error(submitted, \"io_uring_enter\")");
+  CHECK_THAT(said, ContainsSubstring("io_uring_enter: EPERM"));
+}
+
+TEST_CASE("05 a ring works in every mode") {
+  const auto [mode, feature] = GENERATE(
+      std::pair{ring_mode::plain, "ring"}, std::pair{ring_mode::coop, "coop_taskrun"},
+      std::pair{ring_mode::defer, "defer_taskrun"}, std::pair{ring_mode::sqpoll, "sqpoll"});
+  course_test::require_feature(feature);
+  ring any{{.mode = mode, .sq_entries = 4, .cq_entries = 8}};
+  for (std::uint64_t i = 0; i < 100; ++i) add_nop(any, i);
+  UNSCOPED_INFO("ring mode " << uring::name_of(mode));
+  CHECK(collect(any, 100) == numbers_below(100));
+}
+
+TEST_CASE("05 a wait with nothing to wait for ends at its limit") {
+  ring idle{{}};
+  CHECK(idle.submit_and_wait(10ms) == wake::timeout);
+  CHECK(idle.reap().empty());
+}
+
+TEST_CASE("05 a signal ends a wait, and costs nothing else") {
+  ring idle{{}};
+  struct ::sigaction action{};
+  action.sa_handler = [](int) {};
+  REQUIRE(::sigaction(SIGALRM, &action, nullptr) == 0);
+  const ::itimerval often{.it_interval = {0, 5'000}, .it_value = {0, 5'000}};  // may come early
+  REQUIRE(::setitimer(ITIMER_REAL, &often, nullptr) == 0);
+  CHECK(idle.submit_and_wait(5000ms) == wake::signal);
+  const ::itimerval off{};
+  REQUIRE(::setitimer(ITIMER_REAL, &off, nullptr) == 0);
+  add_nop(idle, 0);
+  CHECK(collect(idle, 1) == numbers_below(1));
+}
+
+TEST_CASE("05 completions beyond the completion queue wait in the kernel") {
+  ring small{tiny};
+  for (std::uint64_t i = 0; i < 64; ++i) add_nop(small, i);  // eight times what the CQ holds
+  CHECK(collect(small, 64) == numbers_below(64));
+}
+
+TEST_CASE("05 without memory for requests a wait says overloaded") {
+  CHECK(refused(EAGAIN, [](ring& full) {
+          if (full.submit_and_wait(10ms) == wake::overloaded) common::throw_error(1, "overloaded");
+        }) == "overloaded: EPERM (Operation not permitted)");
+}
+
+TEST_CASE("05 a ring that is destroyed lets go of every buffer") {
+  const course_test::socket_pair sockets = course_test::unix_pair();
+  std::array<char, 16> buffer{};
+  {
+    ring brief{{}};
+    ::io_uring_sqe& sqe = brief.get_sqe();
+    ::io_uring_prep_recv(&sqe, sockets.theirs.get(), buffer.data(), buffer.size(), 0);
+    REQUIRE(brief.submit_and_wait(0ms) == wake::timeout);
+  }
+  REQUIRE(::send(sockets.ours.get(), "mine", 4, 0) == 4);
+  std::array<char, 16> other{};
+  UNSCOPED_INFO("the request was still in flight, and has received into a buffer that is gone");
+  CHECK(::recv(sockets.theirs.get(), other.data(), other.size(), MSG_DONTWAIT) == 4);
+  CHECK(buffer == std::array<char, 16>{});
+}
+
+TEST_CASE("05 a mode that the kernel does not have gives way to a simpler one") {
+  std::string tried;
+  const auto kernel_6_0 = [&tried](ring_mode mode) {  // SINGLE_ISSUER, but no DEFER_TASKRUN
+    tried += std::string{uring::name_of(mode)} + " ";
+    return mode == ring_mode::defer ? -EINVAL : 0;
+  };
+  CHECK(uring::set_up_some_mode(ring_mode::defer, kernel_6_0) == ring_mode::coop);
+  const auto old_kernel = [&tried](ring_mode mode) {
+    tried += std::string{uring::name_of(mode)} + " ";
+    return mode == ring_mode::plain ? 0 : -EINVAL;
+  };
+  CHECK(uring::set_up_some_mode(ring_mode::defer, old_kernel) == ring_mode::plain);
+  CHECK(uring::set_up_some_mode(ring_mode::sqpoll, old_kernel) == ring_mode::plain);
+  CHECK(tried == "defer coop defer coop default sqpoll default ");
+}
+
+TEST_CASE("05 a kernel that grants no ring is an error that says what to do") {
+  for (const int error : {EPERM, ENOSYS, ENOMEM}) {
+    const auto no_ring = [error](ring_mode) { return -error; };
+    CHECK_THROWS_WITH(
+        uring::set_up_some_mode(ring_mode::coop, no_ring),
+        ContainsSubstring(common::describe_errno(error)) && ContainsSubstring("./course doctor"));
+  }
+}
