@@ -3,8 +3,8 @@
 // Owns     nothing; the ring is the caller's, who ends it with io_uring_queue_exit().
 // Lifetime none.
 // Threads  any; a ring of ring_mode::defer belongs to the thread that sets it up.
-// Errors   std::system_error if the kernel grants no ring at all; a mode that it does not know is
-//          given up for a simpler one, with a line in the log.
+// Errors   refused if the kernel grants no ring at all, with the cause and what to do. A mode that
+//          it does not know is given up for a simpler one, with a line in the log.
 // Rule     ask by trying, never by the kernel's version.
 // See      io_uring_setup(2), io_uring_queue_init_params(3)
 #pragma once
@@ -18,6 +18,7 @@
 
 #include "errors.hpp"
 #include "log.hpp"
+#include "refused.hpp"
 #include "ring_options.hpp"
 
 namespace uring {
@@ -67,9 +68,7 @@ ring_mode set_up_some_mode(ring_mode wanted, const TryMode& try_mode) {
     const int result = try_mode(mode);
     if (result == 0) return mode;
     const auto next = simpler(mode);
-    if (!next || (result != -EINVAL && result != -EPERM)) {
-      common::throw_error(result, "io_uring_setup (./course doctor tells the cause and the fix)");
-    }
+    if (!next || (result != -EINVAL && result != -EPERM)) throw refused{"io_uring_setup", result};
     common::log(std::string{"--ring-flags "} + name_of(mode) + ": the kernel says " +
                 common::describe_errno(result) + "; going on with " + name_of(*next));
     mode = *next;

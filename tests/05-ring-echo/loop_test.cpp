@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Task 05.2, and 05.3 at work: the loop with its clients in the test.
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "bytes.hpp"
 #include "client.hpp"
+#include "descriptor_limit.hpp"
 #include "eventually.hpp"
 #include "fd_scope.hpp"
 #include "listen.hpp"
@@ -56,23 +55,6 @@ class serving {
  private:
   fixture& server_;
   std::jthread thread_;
-};
-
-// This process's limit on descriptors, set so that `more` can be opened.
-class room_for_descriptors {
- public:
-  explicit room_for_descriptors(unsigned more) {
-    common::check(::getrlimit(RLIMIT_NOFILE, &before_), "getrlimit");
-    const common::unique_fd lowest_free{common::check(::dup(0), "dup")};
-    ::rlimit limit = before_;
-    limit.rlim_cur = static_cast<::rlim_t>(lowest_free.get()) + more;
-    common::check(::setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
-  }
-  room_for_descriptors(room_for_descriptors&&) = delete;
-  ~room_for_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  ::rlimit before_{};
 };
 
 uring::completion accept_ended_with(std::int32_t res) {
@@ -174,7 +156,7 @@ TEST_CASE("05.2 a broken listener ends the loop", "[05.2]") {
 TEST_CASE("05.2 out of descriptors it rests, and goes on when one is free", "[05.2]") {
   fixture server;
   std::vector<client> clients = course_test::connect_many(server.port, 4);
-  const room_for_descriptors two{2};
+  const course_test::room_for_descriptors two{2};
   for (int turns = 0; turns < 10 && server.loop.connection_count() < 2; ++turns) {
     server.loop.turn();
   }
