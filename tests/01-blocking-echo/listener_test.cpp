@@ -12,16 +12,9 @@
 
 #include "client.hpp"
 #include "fd_scope.hpp"
+#include "socket_pair.hpp"
 
 namespace {
-
-std::uint16_t port_of(int socket) {
-  ::sockaddr_in address{};
-  ::socklen_t size = sizeof address;
-  common::check(::getsockname(socket, reinterpret_cast<::sockaddr*>(&address), &size),
-                "getsockname");
-  return ntohs(address.sin_port);
-}
 
 int option_of(int socket, int level, int option) {
   int value = -1;
@@ -37,12 +30,12 @@ TEST_CASE("01.1 a listener on port 0 is given a port and takes a client", "[01.1
   REQUIRE(listener.valid());
   UNSCOPED_INFO("the socket does not listen: was listen() called after bind()?");
   REQUIRE(option_of(listener.get(), SOL_SOCKET, SO_ACCEPTCONN) == 1);
-  CHECK_NOTHROW(course_test::client{port_of(listener.get())});
+  CHECK_NOTHROW(course_test::client{course_test::port_of(listener.get())});
 }
 
 TEST_CASE("01.1 a port in use is an error that names bind, the address and the reason", "[01.1]") {
   const common::unique_fd first = blocking::open_listener("127.0.0.1", 0);
-  const std::uint16_t port = port_of(first.get());
+  const std::uint16_t port = course_test::port_of(first.get());
   UNSCOPED_INFO("bind() fails here: check its result, with common::check(…, \"bind HOST:PORT\")");
   CHECK_THROWS_MATCHES(
       blocking::open_listener("127.0.0.1", port), std::system_error,
@@ -54,7 +47,8 @@ TEST_CASE("01.1 a port in use is an error that names bind, the address and the r
 TEST_CASE("01.1 a listener that cannot be opened leaves no descriptor behind", "[01.1]") {
   const common::unique_fd first = blocking::open_listener("127.0.0.1", 0);
   const course_test::fd_scope fds;
-  CHECK_THROWS_AS(blocking::open_listener("127.0.0.1", port_of(first.get())), std::system_error);
+  CHECK_THROWS_AS(blocking::open_listener("127.0.0.1", course_test::port_of(first.get())),
+                  std::system_error);
   UNSCOPED_INFO("bind() failed and the socket is still open: put it into a unique_fd at once");
   CHECK(fds.leaked() == "");
 }
@@ -63,7 +57,7 @@ TEST_CASE("01.1 the port can be listened on again while old connections wind dow
   std::uint16_t port = 0;
   {
     const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
-    port = port_of(listener.get());
+    port = course_test::port_of(listener.get());
     course_test::client peer{port};
     common::unique_fd accepted{common::check(::accept(listener.get(), nullptr, nullptr), "accept")};
     accepted.reset();  // who closes first keeps the port in TIME_WAIT for a minute
@@ -75,7 +69,7 @@ TEST_CASE("01.1 the port can be listened on again while old connections wind dow
 
 TEST_CASE("01.1 accepted sockets send small segments at once", "[01.1]") {
   const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
-  const course_test::client peer{port_of(listener.get())};
+  const course_test::client peer{course_test::port_of(listener.get())};
   const common::unique_fd accepted{
       common::check(::accept(listener.get(), nullptr, nullptr), "accept")};
   UNSCOPED_INFO("Nagle's algorithm is on: set TCP_NODELAY on the listener, before clients come");

@@ -2,15 +2,12 @@
 // Tasks 02.1 and 02.4: the loop, one turn at a time, with its clients in the test.
 #include "echo_loop.hpp"
 
-#include <netinet/in.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "bytes.hpp"
@@ -19,19 +16,14 @@
 #include "eventually.hpp"
 #include "fd_scope.hpp"
 #include "listen.hpp"
+#include "serving.hpp"
+#include "socket_pair.hpp"
 
 using namespace std::chrono_literals;
 using course_test::client;
+using course_test::serving;
 
 namespace {
-
-std::uint16_t port_of(int socket) {
-  ::sockaddr_in address{};
-  ::socklen_t size = sizeof address;
-  common::check(::getsockname(socket, reinterpret_cast<::sockaddr*>(&address), &size),
-                "getsockname");
-  return ntohs(address.sin_port);
-}
 
 // The loop and its port, on this thread: a turn serves whoever is ready, and returns.
 struct fixture {
@@ -43,7 +35,7 @@ struct fixture {
 
  private:
   explicit fixture(common::unique_fd listener)
-      : port{port_of(listener.get())}, loop{std::move(listener), stop} {}
+      : port{course_test::port_of(listener.get())}, loop{std::move(listener), stop} {}
 };
 
 // What epoll was asked for, by descriptor, from /proc/self/fdinfo of the one epoll instance.
@@ -71,18 +63,6 @@ std::size_t watched_for(unsigned events) {
     return (entry.second & (EPOLLIN | EPOLLOUT)) == events;
   }));
 }
-
-// Runs the loop on a thread of its own, for a test that has to talk and look at the same time.
-class serving {
- public:
-  explicit serving(fixture& server) : server_{server}, thread_{[&server] { server.loop.run(); }} {}
-  serving(serving&&) = delete;
-  ~serving() { server_.stop.request(); }  // then thread_ joins
-
- private:
-  fixture& server_;
-  std::jthread thread_;
-};
 
 }  // namespace
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Task 05.2, and 05.3 at work: the loop with its clients in the test.
-#include <netinet/in.h>
-
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,21 +13,15 @@
 #include "fd_scope.hpp"
 #include "listen.hpp"
 #include "ring_echo.hpp"
+#include "serving.hpp"
 #include "socket_pair.hpp"
 
 using namespace std::chrono_literals;
 using course_test::client;
 using course_test::identical;
+using course_test::serving;
 
 namespace {
-
-std::uint16_t port_of(int socket) {
-  ::sockaddr_in address{};
-  ::socklen_t size = sizeof address;
-  common::check(::getsockname(socket, reinterpret_cast<::sockaddr*>(&address), &size),
-                "getsockname");
-  return ntohs(address.sin_port);
-}
 
 // The loop and its port, on this thread: a turn handles what has completed, and returns.
 struct fixture {
@@ -42,19 +35,7 @@ struct fixture {
 
  private:
   fixture(common::unique_fd listener, const uring::ring_options& options)
-      : port{port_of(listener.get())}, loop{std::move(listener), stop, options} {}
-};
-
-// Runs the loop on a thread of its own, for a test that has to talk and look at the same time.
-class serving {
- public:
-  explicit serving(fixture& server) : server_{server}, thread_{[&server] { server.loop.run(); }} {}
-  serving(serving&&) = delete;
-  ~serving() { server_.stop.request(); }  // then thread_ joins
-
- private:
-  fixture& server_;
-  std::jthread thread_;
+      : port{course_test::port_of(listener.get())}, loop{std::move(listener), stop, options} {}
 };
 
 uring::completion accept_ended_with(std::int32_t res) {

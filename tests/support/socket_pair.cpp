@@ -38,13 +38,19 @@ tcp_listener listen_on_any_port(int send_buffer_bytes) {
   // An accepted socket inherits the listener's sizes, from before its first byte on.
   set_buffer(made.socket.get(), SO_SNDBUF, send_buffer_bytes);
   ::sockaddr_in address = loopback(0);
-  ::socklen_t size = sizeof address;
-  auto* const generic = reinterpret_cast<::sockaddr*>(&address);
-  common::check(::bind(made.socket.get(), generic, size), "bind");
+  common::check(::bind(made.socket.get(), reinterpret_cast<::sockaddr*>(&address), sizeof address),
+                "bind");
   common::check(::listen(made.socket.get(), SOMAXCONN), "listen");
-  common::check(::getsockname(made.socket.get(), generic, &size), "getsockname");
-  made.port = ntohs(address.sin_port);
+  made.port = port_of(made.socket.get());
   return made;
+}
+
+std::uint16_t port_of(int socket) {
+  ::sockaddr_in address{};
+  ::socklen_t size = sizeof address;
+  common::check(::getsockname(socket, reinterpret_cast<::sockaddr*>(&address), &size),
+                "getsockname");
+  return ntohs(address.sin_port);
 }
 
 socket_pair tcp_pair(const socket_pair_options& options) {

@@ -34,6 +34,8 @@ struct tcp_listener {
 };
 [[nodiscard]] tcp_listener listen_on_any_port(int send_buffer_bytes = 0);
 
+[[nodiscard]] std::uint16_t port_of(int socket);
+
 void set_nonblocking(int fd);
 void reset_on_close(int fd);  // SO_LINGER 0: the next close() sends a RST
 
