@@ -63,9 +63,19 @@ struct outcome {
   std::string exit_status;  // in words
 };
 
+// The program's path may hold blanks.
+std::string with_quotes(std::string line) {
+  const std::string name = "$CAT";
+  for (auto at = line.find(name); at != std::string::npos; at = line.find(name, at + 6)) {
+    line.replace(at, name.size(), '"' + name + '"');
+  }
+  return line;
+}
+
 // Runs a line of shell in which $CAT is the program, with standard output into a file.
 outcome run_cat(const folder& files, const std::string& program, const std::string& line) {
-  const std::string script = "cd '" + files.path().string() + "' && { " + line + "; } > '.output'";
+  const std::string script =
+      "cd '" + files.path().string() + "' && { " + with_quotes(line) + "; } > '.output'";
   const auto run = course_test::run_program("/bin/sh", {"-c", script}, std::chrono::seconds{10},
                                             {.environment = {"CAT=" + program, "LC_ALL=C"}});
   std::string complaints;
