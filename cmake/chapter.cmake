@@ -33,13 +33,14 @@ endfunction()
 
 # course_tests(02 loop_test.cpp server_test.cpp) makes 02-tests; every case is a CTest test of its
 # own, labeled with the chapter; its name starts with its task. Building NN-tests builds the
-# chapter's programs too, which the tests run.
+# chapter's programs too, which the tests run; not so with COURSE_TESTS_ALONE, for ./course verify,
+# which knows for each of its many small builds whether a program is needed.
 function(course_tests number)
   add_executable(${number}-tests ${ARGN})
   target_link_libraries(${number}-tests PRIVATE chapter-${number} test-support)
   target_precompile_headers(${number}-tests REUSE_FROM test-support)
   get_property(programs GLOBAL PROPERTY COURSE_PROGRAMS_${number})
-  if(programs)
+  if(programs AND NOT COURSE_TESTS_ALONE)
     add_dependencies(${number}-tests ${programs})
   endif()
   catch_discover_tests(${number}-tests DISCOVERY_MODE PRE_TEST
@@ -82,7 +83,7 @@ set(except [=[@arg_EXCEPT@]=])
 include([=[@CMAKE_SOURCE_DIR@/cmake/contract_tests.cmake]=])
 ]==])
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
-  if(TARGET ${number}-tests)
+  if(TARGET ${number}-tests AND NOT COURSE_TESTS_ALONE)
     add_dependencies(${number}-tests echo-contract)
   endif()
 endfunction()

@@ -28,8 +28,8 @@ namespace course_test {
 // Voluntary and involuntary, summed over the threads that exist now.
 [[nodiscard]] std::size_t context_switches(::pid_t pid = ::getpid());
 
-// 'R' runs, 'S' sleeps, 'T' was stopped by a signal; of the main thread, or of the thread with
-// that number. See proc(5).
+// 'R' runs, 'S' sleeps, 'T' was stopped by a signal, 'X' has ended; of the main thread, or of the
+// thread with that number. See proc(5).
 [[nodiscard]] char process_state(::pid_t pid);
 
 // Sent to the process and not delivered yet: a second one now would be lost in the first.

@@ -149,9 +149,20 @@ class Laboratory:
         if under not in self._folders:
             folder = BuildFolder(f"mutants-{under}" if under else "mutants")
             preset = "student-asan" if under == "asan" else "student"
-            folder.configure(preset, self.tree.root, CMAKE_CXX_FLAGS_DEBUG="-Og")
+            folder.configure(
+                preset, self.tree.root, CMAKE_CXX_FLAGS_DEBUG="-Og", COURSE_TESTS_ALONE="ON"
+            )
             self._folders[under] = folder
         return self._folders[under]
+
+
+def targets_for(mistake: Mistake, chapter: Chapter) -> list[str]:
+    """The chapter's programs are built only for a test that may run them: they take longest."""
+    for file in sorted(chapter.tests.glob("*.cpp")):
+        text = file.read_text(encoding="utf-8")
+        if f'"{mistake.caught_by}"' in text and "program(" not in text:
+            return [f"{chapter.number}-tests"]
+    return targets_of(chapter)
 
 
 def rounds_of(mistakes: Sequence[Mistake]) -> list[list[Mistake]]:
@@ -209,7 +220,9 @@ class Trial:
 
     def _build(self, folder: BuildFolder, mistakes: Sequence[Mistake]) -> list[Mistake]:
         """Those that compile; only if not all do, each is built alone, to know its error."""
-        targets = {mistake: targets_of(self._of_task[mistake.task]) for mistake in mistakes}
+        targets = {
+            mistake: targets_for(mistake, self._of_task[mistake.task]) for mistake in mistakes
+        }
         if folder.build([name for names in targets.values() for name in names]).returncode == 0:
             return list(mistakes)
         good = []
