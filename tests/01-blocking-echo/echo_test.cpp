@@ -87,9 +87,8 @@ constexpr const char* rest_not_sent =
     "send() returned less than it was given, and the rest was never sent: go on from where it "
     "stopped";
 constexpr const char* sent_twice =
-    "as many bytes came as were sent, or more, but not the same: some went out twice. Does `data` "
-    "move on by what send() took, and stay where it is when send() says -1? Go on from where it "
-    "stopped";
+    "as many bytes came as were sent, or more, but not the same: some went out twice. After each "
+    "send() go on from where it stopped, and at -1 stay where you are";
 constexpr const char* send_hangs =
     "send_all has not returned, and all that it was given has been read: does its loop end when "
     "nothing is left?";
