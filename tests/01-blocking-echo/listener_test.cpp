@@ -36,7 +36,9 @@ TEST_CASE("01.1 a listener on port 0 is given a port and takes a client", "[01.1
 TEST_CASE("01.1 a port in use is an error that names bind, the address and the reason", "[01.1]") {
   const common::unique_fd first = blocking::open_listener("127.0.0.1", 0);
   const std::uint16_t port = course_test::port_of(first.get());
-  UNSCOPED_INFO("bind() fails here: check its result, with common::check(…, \"bind HOST:PORT\")");
+  UNSCOPED_INFO(
+      "bind() fails here: check its result, and name the address: common::check(…, \"bind "
+      "HOST:PORT\")");
   CHECK_THROWS_MATCHES(
       blocking::open_listener("127.0.0.1", port), std::system_error,
       Catch::Matchers::MessageMatches(
@@ -47,6 +49,7 @@ TEST_CASE("01.1 a port in use is an error that names bind, the address and the r
 TEST_CASE("01.1 a listener that cannot be opened leaves no descriptor behind", "[01.1]") {
   const common::unique_fd first = blocking::open_listener("127.0.0.1", 0);
   const course_test::fd_scope fds;
+  UNSCOPED_INFO("bind() fails here, for the port is taken: check its result");
   CHECK_THROWS_AS(blocking::open_listener("127.0.0.1", course_test::port_of(first.get())),
                   std::system_error);
   UNSCOPED_INFO("bind() failed and the socket is still open: put it into a unique_fd at once");

@@ -89,6 +89,9 @@ TEST_CASE("01.4 SIGTERM lets the clients' last words come back and exits with 0"
   std::vector<client> clients = course_test::connect_many(server.port(), 10);
   for (client& each : clients) REQUIRE(each.echo("hello") == "hello");
   for (client& each : clients) each.send_all("goodbye");
+  UNSCOPED_INFO(
+      "stop() shuts the listener down, and then accept() fails with EINVAL: that is no broken "
+      "listener if stopping_ says so");
   CHECK(server.stop() == exited(0));
   for (client& each : clients) CHECK(each.recv_until_eof() == "goodbye");
 }

@@ -91,7 +91,7 @@ TEST_CASE("01.4 without a free descriptor the server waits instead of spinning",
     REQUIRE_NOTHROW(server.check_running());
     UNSCOPED_INFO(
         "accept() fails with EMFILE over and over: wait_for_a_session_to_end() before the next "
-        "attempt");
+        "attempt. If you do: is a session started for the -1, too, and ends at once?");
     CHECK(failures.failures() <= 50);  // one each 100 ms, and one for the session that ended
   }
   UNSCOPED_INFO("descriptors are free again, and nobody is let in");
