@@ -70,9 +70,9 @@ class raw_ring {
     // --8<-- [end:task-04-2b]
   }
 
-  // Publishes, and enters the kernel once, also if a signal ends that: for it to take every SQE it
-  // has not taken yet, and to wait until `wanted` CQEs are there. An overflow is flushed into the CQ only by those who ask
-  // for events (IORING_ENTER_GETEVENTS), so ask if there is one, even with nothing to wait for.
+  // Publishes, and enters the kernel once, whatever that says: for it to take every SQE it has not
+  // taken yet, and to wait until `wanted` CQEs are there. An overflow is flushed into the CQ only
+  // by those who ask for events (IORING_ENTER_GETEVENTS): ask if there is one, in any case.
   entered submit_and_wait(unsigned wanted) {
     publish();
     // --8<-- [start:task-04-2c]

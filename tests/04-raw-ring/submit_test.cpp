@@ -265,7 +265,8 @@ TEST_CASE("04.2 a signal while it waits is an interruption, not a failure", "[04
         std::this_thread::sleep_for(std::chrono::milliseconds{2});
       }
       relieved = !interrupted.stop_requested();
-      if (relieved) [[maybe_unused]] const auto written = ::write(writer.get(), "x", 1);
+      if (relieved) [[maybe_unused]]
+        const auto written = ::write(writer.get(), "x", 1);
     }};
     UNSCOPED_INFO("enter() returned -EINTR: a signal came, and nothing was lost");
     CHECK_NOTHROW(got = ring->submit_and_wait(1));
@@ -273,8 +274,8 @@ TEST_CASE("04.2 a signal while it waits is an interruption, not a failure", "[04
   UNSCOPED_INFO("signals came, and it did not return: enter() once, and say `interrupted`");
   REQUIRE_FALSE(relieved);
   UNSCOPED_INFO(
-      "it did not wait: without IORING_ENTER_GETEVENTS the kernel ignores `wanted`, and it does not "
-      "wait either where it was to take more SQEs than there are, which unsubmitted() counts");
+      "it did not wait: without IORING_ENTER_GETEVENTS the kernel ignores `wanted`, and if it was "
+      "told to take more SQEs than there are, it does not wait either: unsubmitted() counts them");
   CHECK(got == entered::interrupted);
   common::check(::write(writer.get(), "x", 1), "write");
   CHECK(ring->submit_and_wait(1) == entered::ok);
