@@ -31,13 +31,13 @@ int main(int argc, char** argv) {
       ::io_uring_sqe* const sqe = ::io_uring_get_sqe(queues);  // never null: one read at a time
       ::io_uring_prep_readv(sqe, fd, into.data(), cat::blocks::count,
                             static_cast<std::uint64_t>(-1));
-      int result = ::io_uring_submit(queues);
       ::io_uring_cqe* cqe = nullptr;
-      do {
-        result = ::io_uring_wait_cqe(queues, &cqe);
-      } while (result == -EINTR);
-      if (result < 0) throw uring::refused{"io_uring_enter", result};
-      result = cqe->res;
+      while (::io_uring_peek_cqe(queues, &cqe) != 0) {
+        const int entry = ::io_uring_submit_and_wait(queues, 1);
+        const bool passes = entry == -EINTR || entry == -EAGAIN || entry == -EBUSY;
+        if (entry < 0 && !passes) throw uring::refused{"io_uring_enter", entry};
+      }
+      const int result = cqe->res;
       ::io_uring_cqe_seen(queues, cqe);
       return result;
     };

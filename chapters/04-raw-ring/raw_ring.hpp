@@ -57,9 +57,9 @@ class raw_ring {
     COURSE_TODO("04.2");
   }
 
-  // Publishes, and enters the kernel once: for it to take every SQE it has not taken yet, and to
-  // wait until `wanted` CQEs are there. An overflow is flushed into the CQ only by those who ask
-  // for events (IORING_ENTER_GETEVENTS), so ask if there is one, even with nothing to wait for.
+  // Publishes, and enters the kernel once, whatever that says: for it to take every SQE it has not
+  // taken yet, and to wait until `wanted` CQEs are there. An overflow is flushed into the CQ only
+  // by those who ask for events (IORING_ENTER_GETEVENTS): ask if there is one, in any case.
   entered submit_and_wait(unsigned wanted) {
     publish();
     COURSE_TODO("04.2");
@@ -71,8 +71,8 @@ class raw_ring {
     COURSE_TODO("04.3");
   }
 
-  // The next completion. Submits what was taken, and waits only if there is none yet. Whatever
-  // passes is waited out; something must be in flight, or nothing will ever come.
+  // The next completion. If one is there, takes it; otherwise submits, waits, and looks again,
+  // also after what passes. Something must be in flight, or nothing will ever come.
   completion wait() {
     COURSE_TODO("04.3");
   }

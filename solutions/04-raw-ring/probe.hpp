@@ -37,7 +37,8 @@ class probe_answer {
 };
 
 // Asks the ring's kernel by IORING_REGISTER_PROBE, whose count is the room in the answer. The
-// kernel takes only an answer that is still all zeros. A refusal is thrown, as `refused`.
+// kernel takes only an answer that is still all zeros. A negative result is thrown, as
+// refused{"io_uring_register PROBE", result}.
 [[nodiscard]] inline probe_answer ask(int ring_fd) {
   // --8<-- [start:task-04-4]
   probe_answer answer;

@@ -70,7 +70,8 @@ class ring_memory {
   }
   [[nodiscard]] const ::io_uring_params& params() const noexcept { return params_; }
 
-  // Asks the kernel for a ring; `params` takes its answer. A refusal is thrown, as `refused`.
+  // Asks the kernel for a ring; `params` takes its answer. A negative result is thrown, as
+  // refused{"io_uring_setup", result}.
   static common::unique_fd create(unsigned entries, ::io_uring_params& params) {
     // --8<-- [start:task-04-1]
     const int fd = setup(entries, params);

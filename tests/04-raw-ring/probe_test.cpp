@@ -71,8 +71,10 @@ TEST_CASE("04.4 a refused question is thrown with its cause", "[04.4]") {
   if (other) std::rethrow_exception(other);
   UNSCOPED_INFO("register_with() returns -errno: a negative result is a refusal");
   CHECK(error == EPERM);
+  UNSCOPED_INFO("say what was refused: refused{\"io_uring_register PROBE\", result}");
+  CHECK(sentence.starts_with("io_uring_register"));
   UNSCOPED_INFO(sentence);
-  CHECK(sentence.starts_with("io_uring_register PROBE: EPERM"));
+  CHECK(sentence.find("EPERM") != std::string::npos);
 }
 
 TEST_CASE("04.4 the doctor comes to the same answers", "[04.4]") {

@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <chrono>
+#include <exception>
 #include <set>
 #include <thread>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "errors.hpp"
 #include "fake_ring.hpp"
 #include "live_ring.hpp"
+#include "refuse_calls.hpp"
 #include "store_trap.hpp"
 
 using course_test::fake_ring;
@@ -251,4 +253,28 @@ TEST_CASE("04.3 waiting takes a completion that is there already", "[04.3]") {
   UNSCOPED_INFO("reap first: only an empty queue is a reason to enter the kernel");
   REQUIRE_NOTHROW(next = ring.wait());
   CHECK(next.user_data == 3);
+}
+
+// Every entry of the waiting thread fails, as one or two do in earnest; meanwhile it completes.
+TEST_CASE("04.3 waiting goes on after whatever passes", "[04.3]") {
+  for (const int error : {EINTR, EBUSY, EAGAIN}) {
+    fake_ring fake;
+    uring::raw_ring ring{fake.view()};
+    completion next;
+    std::exception_ptr failure;
+    std::thread waiting{[&] {
+      try {
+        course_test::refuse_io_uring_enter(error);
+        next = ring.wait();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    }};
+    std::this_thread::sleep_for(std::chrono::milliseconds{30});  // so that it enters in vain
+    fake.complete(4, 0);
+    waiting.join();
+    UNSCOPED_INFO("-" << error << " passes: look for a completion again, and then enter again");
+    REQUIRE(failure == nullptr);
+    CHECK(next.user_data == 4);
+  }
 }

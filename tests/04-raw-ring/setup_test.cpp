@@ -125,7 +125,10 @@ TEST_CASE("04.1 a refusal carries the kernel's errno", "[04.1]") {
       "setup() with 0 entries returned -EINVAL, -22: every negative result is a refusal, and not "
       "only -1, which is -EPERM");
   CHECK(got.error == EINVAL);
-  CHECK(got.sentence == "io_uring_setup: EINVAL (Invalid argument)");
+  UNSCOPED_INFO("say what was refused: refused{\"io_uring_setup\", result}");
+  CHECK(got.sentence.starts_with("io_uring_setup"));
+  UNSCOPED_INFO(got.sentence);
+  CHECK(got.sentence.find("EINVAL (Invalid argument)") != std::string::npos);
 }
 
 TEST_CASE("04.1 a machine that forbids rings gets the cause and what to do", "[04.1]") {
@@ -133,7 +136,7 @@ TEST_CASE("04.1 a machine that forbids rings gets the cause and what to do", "[0
   UNSCOPED_INFO("`refused` takes what setup() returned, with its sign");
   CHECK(forbidden.error == EPERM);
   UNSCOPED_INFO(forbidden.sentence);
-  CHECK(forbidden.sentence.starts_with("io_uring_setup: EPERM (Operation not permitted): "));
+  CHECK(forbidden.sentence.find(": EPERM (Operation not permitted): ") != std::string::npos);
   UNSCOPED_INFO(forbidden.sentence);
   CHECK(forbidden.sentence.find(". To do: ") != std::string::npos);
   CHECK(refusal_under_filter(ENOSYS).error == ENOSYS);
@@ -144,6 +147,7 @@ TEST_CASE("04.1 a machine that forbids rings gets the cause and what to do", "[0
 
 TEST_CASE("04.1 the mappings reach to the end of what they hold", "[04.1]") {
   course_test::require_feature("raw_ring");
+  UNSCOPED_INFO("thrown here: is a mapping's size right? The kernel maps no more than there is");
   const uring::ring_memory memory{1000};
   const ::io_uring_params& params = memory.params();
   const std::uint64_t rings = std::max(sq_ring_bytes(params), cq_ring_bytes(params));
@@ -153,6 +157,18 @@ TEST_CASE("04.1 the mappings reach to the end of what they hold", "[04.1]") {
   CHECK(mapped_bytes(IORING_OFF_SQES) == in_pages(params.sq_entries * sizeof(::io_uring_sqe)));
   UNSCOPED_INFO("with IORING_FEAT_SINGLE_MMAP both rings are one mapping");
   CHECK(ring_mappings().size() == 2);
+}
+
+TEST_CASE("04.1 the one mapping is as large as the larger of its two rings", "[04.1]") {
+  course_test::require_feature("raw_ring");
+  ::io_uring_params params{};
+  common::unique_fd ring = uring::ring_memory::create(1000, params);
+  REQUIRE((params.features & IORING_FEAT_SINGLE_MMAP) != 0);
+  params.sq_off.array = 64;  // a kernel may lay out the mapping so, with the CQEs last
+  REQUIRE(sq_ring_bytes(params) < cq_ring_bytes(params));
+  const uring::ring_memory memory{std::move(ring), params};
+  UNSCOPED_INFO("here the CQ's ring reaches further than the SQ's: take the larger of both sizes");
+  CHECK(mapped_bytes(IORING_OFF_SQ_RING) == in_pages(cq_ring_bytes(params)));
 }
 
 TEST_CASE("04.1 without the single mapping each ring has its own", "[04.1]") {

@@ -669,6 +669,15 @@ def test_the_notes_say_whose_code_ran() -> None:
     )
 
 
+def test_counts_alone_have_no_notes_on_speed() -> None:
+    counted = make_result()
+    counted.cells.clear()
+    counted.machine.update(busy=True, others_share=0.42)
+    assert tables.notes(counted) == []
+    assert "measured" in tables.markdown(counted)
+    assert "figures say nothing" in tables.notes(replace(counted, quick=True))[0]
+
+
 def test_a_quick_run_says_that_its_figures_say_nothing() -> None:
     quick = replace(make_result(), quick=True)
     assert "figures say nothing" in tables.notes(quick)[0]

@@ -323,6 +323,8 @@ def notes(result: Result) -> list[str]:
             f"{LIMITED} In {limited} of {runs} runs the load generator was at its own limit. "
             "There, only the server's CPU per request compares, and ratios leave those rounds out."
         )
+    if not result.cells:
+        return said  # counts alone: no speed was measured whose words and machine matter
     said += _words(result)
     if result.machine["busy"]:
         share = result.machine["others_share"]
