@@ -103,6 +103,27 @@ def test_exceptions_that_came_and_that_did_not_come() -> None:
     assert missing.expression == "CHECK_THROWS_AS( 1, std::runtime_error )"
 
 
+def test_the_authors_message_follows_an_exception_that_did_not_come_without_a_label() -> None:
+    first, second = diagnose(
+        output("""
+            /t.cpp:7: FAILED:
+              CHECK_THROWS_MATCHES( 1, std::system_error, Message("bind 127.0.0.1:33959") )
+            because no exception was thrown where one was expected:
+              bind() fails here: check its result
+
+            /t.cpp:10: FAILED:
+              CHECK_THROWS_AS( 1, std::system_error )
+            because no exception was thrown where one was expected:
+              one
+              two
+        """)
+    ).findings
+    assert first.message == "bind() fails here: check its result"
+    assert first.reason == "because no exception was thrown where one was expected"
+    assert first.expression.startswith("CHECK_THROWS_MATCHES( 1, std::system_error")
+    assert second.message == "one\ntwo"
+
+
 def test_lines_that_catch2_broke_are_joined_and_others_are_not() -> None:
     [finding] = diagnose(
         output("""

@@ -202,7 +202,7 @@ def _finding(where: str, block: list[str]) -> Finding:
         if match:
             kind = _kind(match[1])
             current = parts.setdefault(kind, [])
-            reason = match[1] if kind == "condition" else reason
+            reason = match[1] if match[1].startswith("because ") else reason
         elif _SIGNAL.match(line):
             continue  # the diagnosis says it, and what it means
         else:
@@ -223,9 +223,7 @@ def _kind(label: str) -> str:
         return "expansion"
     if "exception with message" in label:
         return "exception"
-    if "with message" in label or "fatal error" in label:
-        return "message"
-    return "condition"  # a signal, or an exception that did not come
+    return "message"  # also below a signal, and below an exception that did not come
 
 
 def _dedent(lines: list[str]) -> str:
