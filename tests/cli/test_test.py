@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from conftest import alive_with
+from course_tool import ctests, reporting
+from course_tool.diagnosis import diagnose
 from live_course import LiveCourse, flat, wait_until
 
 
@@ -68,6 +70,23 @@ def test_a_crash_is_said_in_words_with_the_last_that_was_printed(live: LiveCours
     assert "01.2 says yes It crashed: ended by SIGSEGV: it touched memory" in out
     assert "It printed: about to fall over" in out
     assert "Unknown expression" not in out
+
+
+def test_a_crash_behind_other_findings_needs_no_word_of_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    crash = diagnose(
+        f"{'-' * 79}\n/t.cpp:7: FAILED:\n  {{Unknown expression after the reported line}}\n"
+        "due to a fatal error condition:\n  SIGABRT - Abort (abnormal termination) signal\n"
+    )
+    crashed = ctests.TestResult("01.1 adds", "crashed", 0.1, "", ("01", "01.1"))
+    reporting._show_first_sentence(crashed, crash)
+    said = capsys.readouterr().out
+    assert "It crashed: ended by SIGABRT" in said and "/t.cpp:7" in said
+    assert "without a word" not in said
+    failed = ctests.TestResult("01.1 adds", "failed", 0.1, "", ("01", "01.1"))
+    reporting._show_first_sentence(failed, diagnose("/t.cpp:7: FAILED:\n\n"))
+    assert "red, without a word" in capsys.readouterr().out
 
 
 def test_a_test_that_hangs_is_said_in_words(live: LiveCourse) -> None:

@@ -72,14 +72,14 @@ def _has_no_place(red: tuple[TestResult, Diagnosis]) -> bool:
 
 def _show_first_sentence(test: TestResult, diagnosis: Diagnosis) -> None:
     console.out.print(f"  {test.name}", style="red")
-    ending = _ending(test, diagnosis)
-    if diagnosis.sanitizer:
-        _say(diagnosis.sanitizer.headline)
-    elif ending:
+    sanitizer = diagnosis.sanitizer
+    ending = sanitizer.headline if sanitizer else _ending(test, diagnosis)
+    if ending:
         _say(ending)
     for finding in diagnosis.findings[:1]:
         said = finding.message or finding.expression or finding.exception or finding.reason
-        _say(said.splitlines()[0] if said else "red, without a word")
+        if said or not ending:
+            _say(said.splitlines()[0] if said else "red, without a word")
         console.out.print(f"    {finding.where}", style="dim")
 
 
