@@ -160,6 +160,33 @@ def test_the_compilers_first_error_is_on_top(live: LiveCourse) -> None:
     assert "full log: build/student/" in done.err
 
 
+def test_the_compilers_warnings_about_the_students_files_are_shown(live: LiveCourse) -> None:
+    live.solve()
+    log = live.root / "build" / "student" / "course-build.log"
+    for _ in range(5):
+        live.say("WARNS")
+    done = live.run("test", "01")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    shown = [line for line in lines if "unused variable" in line]
+    assert shown == [
+        f"  chapters/01-first/work.hpp:{number}: unused variable 'x' [-Wunused-variable]"
+        for number in shown_numbers(live)
+    ]
+    assert "  …and 2 more in build/student/course-build.log" in lines
+    assert log.read_text().count("warning: unused variable") == 10
+
+    file = live.yours / "work.hpp"
+    file.write_text(file.read_text().replace("// WARNS\n", ""))
+    assert "The compiler warns" not in live.run("test", "01").out
+    assert "unused variable" not in log.read_text(), "written again by a build that went well"
+
+
+def shown_numbers(live: LiveCourse) -> list[int]:
+    lines = (live.yours / "work.hpp").read_text().splitlines()
+    return [number for number, line in enumerate(lines, start=1) if "WARNS" in line][:3]
+
+
 # (arguments, exit code, what is said)
 BAD_INPUT = [
     (["99"], 1, "There is no chapter 99. Try 01 to 02."),
