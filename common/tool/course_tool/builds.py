@@ -294,9 +294,12 @@ def build_failure(output: str) -> str:
 
 
 def students_warnings(output: str) -> list[str]:
-    """`file:line: message`, once each: a header is compiled into several programs."""
+    """`file:line: message`, once each: a header is compiled into several programs.
+
+    A ccache with a base_dir makes the paths relative to the build folder.
+    """
     found = re.finditer(
-        r"^(?P<where>chapters/[^:\n]+:\d+):(\d+:)? warning: (?P<message>.*\S)",
+        r"^(\.\./)*(?P<where>chapters/[^:\n]+:\d+):(\d+:)? warning: (?P<message>.*\S)",
         _from_root(output),
         re.MULTILINE,
     )
