@@ -306,3 +306,18 @@ def test_the_first_error_of_a_compiler_comes_first_and_from_the_root() -> None:
 )
 def test_other_failures_are_said_too(output: str, first: str) -> None:
     assert builds.build_failure(output).startswith(first)
+
+
+def test_warnings_are_those_of_the_students_files_once_each() -> None:
+    own = "{root}/chapters/01-x/a.hpp:12:34: warning: unused variable 'n' [-Wunused-variable]\n"
+    output = (
+        "[1/3] Building CXX object a.o\n" + own + "   12 |   int n;\n" + own
+        + "{root}/tests/01-x/a_test.cpp:1:1: warning: not yours\n"
+        + "/elsewhere/chapters/b.hpp:1:1: warning: not yours\n"
+        + "../../chapters/01-x/b.hpp:7: warning: another\n"
+        + "{root}/chapters/01-x/b.hpp:8:1: note: no warning\n"
+    )  # fmt: skip
+    assert builds.students_warnings(output.replace("{root}", str(builds.ROOT))) == [
+        "chapters/01-x/a.hpp:12: unused variable 'n' [-Wunused-variable]",
+        "chapters/01-x/b.hpp:7: another",
+    ]

@@ -103,6 +103,27 @@ def test_exceptions_that_came_and_that_did_not_come() -> None:
     assert missing.expression == "CHECK_THROWS_AS( 1, std::runtime_error )"
 
 
+def test_the_authors_message_follows_an_exception_that_did_not_come_without_a_label() -> None:
+    first, second = diagnose(
+        output("""
+            /t.cpp:7: FAILED:
+              CHECK_THROWS_MATCHES( 1, std::system_error, Message("bind 127.0.0.1:33959") )
+            because no exception was thrown where one was expected:
+              bind() fails here: check its result
+
+            /t.cpp:10: FAILED:
+              CHECK_THROWS_AS( 1, std::system_error )
+            because no exception was thrown where one was expected:
+              one
+              two
+        """)
+    ).findings
+    assert first.message == "bind() fails here: check its result"
+    assert first.reason == "because no exception was thrown where one was expected"
+    assert first.expression.startswith("CHECK_THROWS_MATCHES( 1, std::system_error")
+    assert second.message == "one\ntwo"
+
+
 def test_lines_that_catch2_broke_are_joined_and_others_are_not() -> None:
     [finding] = diagnose(
         output("""
@@ -256,7 +277,14 @@ def test_the_other_sanitizers_are_understood_too() -> None:
         (("x" * 66 + " 127.0.0.1:", "8080 is taken"), " 127.0.0.1:8080 is taken"),
         (("x" * 70 + " end.", "Begin"), " end. Begin"),
         (("x" * 70 + " said,", "went"), " said, went"),
-        (("x" * 68 + " listen", "() came"), " listen() came"),
+        (("x" * 69 + " listen", "() came"), " listen() came"),
+        (("x" * 69 + " 127.0.", "0.1:33959"), " 127.0.0.1:33959"),
+        (("x" * 70 + ' "HOST:', 'PORT"'), ' "HOST:PORT"'),
+        (("x" * 66 + " echo.hpp:", "33 is it"), " echo.hpp:33 is it"),
+        (("x" * 66 + " 127.0.0.1", "is taken"), " 127.0.0.1 is taken"),
+        (("x" * 70 + " here:", "check it"), " here: check it"),
+        (("x" * 66 + " returned:", "12 bytes"), " returned: 12 bytes"),
+        (("x" * 70 + " 1.5:", "2. no"), " 1.5: 2. no"),
         (("x" * 68 + " errors", "(seven of them)"), " errors (seven of them)"),
     ],
 )
@@ -264,6 +292,23 @@ def test_a_broken_line_is_joined_as_it_was(lines: tuple[str, str], whole: str) -
     body = "/t.cpp:1: FAILED:\nexplicitly with message:\n" + "".join(f"  {x}\n" for x in lines)
     [finding] = diagnose(output(body)).findings
     assert finding.message.lstrip("x") == whole
+
+
+def test_catch2_counts_bytes_and_breaks_expansions_too() -> None:
+    [finding] = diagnose(
+        output("""
+            /t.cpp:7: FAILED:
+              CHECK( said == wanted )
+            with expansion:
+              "now a text that fills the better part of a line, and then more: bind 127.0.
+              0.1:33959" == ""
+            with message:
+              bind() fails here: check its result, with common::check(…, "bind HOST:
+              PORT")
+        """)
+    ).findings
+    assert "bind 127.0.0.1:33959" in finding.expansion
+    assert finding.message.endswith('check(…, "bind HOST:PORT")')
 
 
 def test_the_clones_folder_is_left_out_of_paths() -> None:

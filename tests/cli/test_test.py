@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from conftest import alive_with
+from course_tool import ctests, reporting
+from course_tool.diagnosis import diagnose
 from live_course import LiveCourse, flat, wait_until
 
 
@@ -68,6 +70,23 @@ def test_a_crash_is_said_in_words_with_the_last_that_was_printed(live: LiveCours
     assert "01.2 says yes It crashed: ended by SIGSEGV: it touched memory" in out
     assert "It printed: about to fall over" in out
     assert "Unknown expression" not in out
+
+
+def test_a_crash_behind_other_findings_needs_no_word_of_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    crash = diagnose(
+        f"{'-' * 79}\n/t.cpp:7: FAILED:\n  {{Unknown expression after the reported line}}\n"
+        "due to a fatal error condition:\n  SIGABRT - Abort (abnormal termination) signal\n"
+    )
+    crashed = ctests.TestResult("01.1 adds", "crashed", 0.1, "", ("01", "01.1"))
+    reporting._show_first_sentence(crashed, crash)
+    said = capsys.readouterr().out
+    assert "It crashed: ended by SIGABRT" in said and "/t.cpp:7" in said
+    assert "without a word" not in said
+    failed = ctests.TestResult("01.1 adds", "failed", 0.1, "", ("01", "01.1"))
+    reporting._show_first_sentence(failed, diagnose("/t.cpp:7: FAILED:\n\n"))
+    assert "red, without a word" in capsys.readouterr().out
 
 
 def test_a_test_that_hangs_is_said_in_words(live: LiveCourse) -> None:
@@ -139,6 +158,33 @@ def test_the_compilers_first_error_is_on_top(live: LiveCourse) -> None:
     error = [line for line in done.err.splitlines() if not line.startswith("Building")]
     assert any("chapters/01-first/work.hpp:12:5: error: expected ';'" in line for line in error[:3])
     assert "full log: build/student/" in done.err
+
+
+def test_the_compilers_warnings_about_the_students_files_are_shown(live: LiveCourse) -> None:
+    live.solve()
+    log = live.root / "build" / "student" / "course-build.log"
+    for _ in range(5):
+        live.say("WARNS")
+    done = live.run("test", "01")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    shown = [line for line in lines if "unused variable" in line]
+    assert shown == [
+        f"  chapters/01-first/work.hpp:{number}: unused variable 'x' [-Wunused-variable]"
+        for number in shown_numbers(live)
+    ]
+    assert "  …and 2 more in build/student/course-build.log" in lines
+    assert log.read_text().count("warning: unused variable") == 10
+
+    file = live.yours / "work.hpp"
+    file.write_text(file.read_text().replace("// WARNS\n", ""))
+    assert "The compiler warns" not in live.run("test", "01").out
+    assert "unused variable" not in log.read_text(), "written again by a build that went well"
+
+
+def shown_numbers(live: LiveCourse) -> list[int]:
+    lines = (live.yours / "work.hpp").read_text().splitlines()
+    return [number for number, line in enumerate(lines, start=1) if "WARNS" in line][:3]
 
 
 # (arguments, exit code, what is said)

@@ -224,8 +224,11 @@ def _wipe(where: Path) -> None:
             entry.unlink()
 
 
-def build(preset: str, targets: list[str]) -> None:
-    """Builds the targets of a preset; configures first where that is needed."""
+def build(preset: str, targets: list[str]) -> list[str]:
+    """Builds the targets of a preset; configures first where that is needed.
+
+    Returns what the compiler warns of in chapters/, as far as it was compiled now.
+    """
     _require_programs()
     with _locked(folder(preset)):
         _configure(preset)
@@ -238,12 +241,11 @@ def build(preset: str, targets: list[str]) -> None:
                 env=PLAIN_ENV,
                 on_line=lambda line: show_ninja_line(line, steps),
             )
+        log = _write_log(preset, finished)
+        output = finished.stdout + finished.stderr
         if finished.returncode != 0:
-            log = _write_log(preset, finished)
-            raise BuildError(
-                f"{build_failure(finished.stdout + finished.stderr)}\n"
-                f"  The full log: {relative(log)}"
-            )
+            raise BuildError(f"{build_failure(output)}\n  The full log: {relative(log)}")
+        return students_warnings(output)
 
 
 def show_ninja_line(line: str, steps: console.Steps) -> None:
@@ -253,7 +255,7 @@ def show_ninja_line(line: str, steps: console.Steps) -> None:
 
 
 def _write_log(preset: str, finished: processes.Finished) -> Path:
-    log = folder(preset) / LOG_NAME
+    log = log_of(preset)
     command = " ".join(finished.args)
     log.write_text(f"$ {command}\n{finished.stdout}{finished.stderr}", encoding="utf-8")
     return log
@@ -289,6 +291,24 @@ def build_failure(output: str) -> str:
     return "\n  ".join(
         ["The build failed, and no compiler said why. The end of its output:", *tail]
     )
+
+
+def students_warnings(output: str) -> list[str]:
+    """`file:line: message`, once each: a header is compiled into several programs.
+
+    A ccache with a base_dir makes the paths relative to the build folder.
+    """
+    found = re.finditer(
+        r"^(\.\./)*(?P<where>chapters/[^:\n]+:\d+):(\d+:)? warning: (?P<message>.*\S)",
+        _from_root(output),
+        re.MULTILINE,
+    )
+    return list(dict.fromkeys(f"{each['where']}: {each['message']}" for each in found))
+
+
+def log_of(preset: str) -> Path:
+    """What the last configuration that failed, or the last build, has printed."""
+    return folder(preset) / LOG_NAME
 
 
 def _context(following: list[str]) -> list[str]:

@@ -12,8 +12,12 @@ from course_tool import paths
 _TAIL_LINES = 12
 # What Catch2 keeps in one line: it breaks at a space, before an opening and behind the others.
 _PIECE = re.compile(r"[\[({<|]?[^\s\[({<|\])}>.,:;*+=&/\\-]*[\])}>.,:;*+=&/\\-]?")
-# What is joined without a space: a path, a name in parts, a number, an empty call.
-_NO_SPACE = re.compile(r"\S[/=\\+*&-]\n|\S-\n|:\n:|::\n|\d[.:,]\n\d|\w[.]\n[a-z]|\w\n\(\)")
+# What is joined without a space: a path, a name in parts, a number, an address, an empty call. A
+# sentence may go on behind a colon or before a capital: a letter does not suffice there.
+_NO_SPACE = re.compile(
+    r"(\S[/=\\+*&-]\n|:\n:|::\n|\d[.:,]\n\d|\w[.]\n[a-z\d]|\w\n\(\)"
+    r"|\b[A-Z]+:\n[A-Z]{2}|(\w[./]\w+|\blocalhost|\b[A-Z]+):\n\d)"
+)
 _CATCH2_COLUMNS = 77  # its width of 80, without the indentation of two and the last column
 _FAILED = re.compile(r"(?P<where>\S.*:\d+): FAILED:$")
 _RULE = re.compile(r"[-=.~]{79,80}$")  # a sanitizer's is shorter
@@ -202,7 +206,7 @@ def _finding(where: str, block: list[str]) -> Finding:
         if match:
             kind = _kind(match[1])
             current = parts.setdefault(kind, [])
-            reason = match[1] if kind == "condition" else reason
+            reason = match[1] if match[1].startswith("because ") else reason
         elif _SIGNAL.match(line):
             continue  # the diagnosis says it, and what it means
         else:
@@ -211,7 +215,7 @@ def _finding(where: str, block: list[str]) -> Finding:
     return Finding(
         where=where,
         expression=texts["expression"].replace(_NO_EXPRESSION, ""),
-        expansion=texts.get("expansion", ""),
+        expansion=_unwrapped(texts.get("expansion", "")),
         reason=reason,
         message=shorten(_unwrapped(texts.get("message", ""))),
         exception=shorten(_unwrapped(texts.get("exception", ""))),
@@ -223,9 +227,7 @@ def _kind(label: str) -> str:
         return "expansion"
     if "exception with message" in label:
         return "exception"
-    if "with message" in label or "fatal error" in label:
-        return "message"
-    return "condition"  # a signal, or an exception that did not come
+    return "message"  # also below a signal, and below an exception that did not come
 
 
 def _dedent(lines: list[str]) -> str:
@@ -238,12 +240,14 @@ def _unwrapped(text: str) -> str:
     room = 0
     for line in text.splitlines():
         piece = _PIECE.match(line)
-        if joined and piece and len(piece[0]) >= room:
-            tight = _NO_SPACE.search(f"{joined[-1][-2:]}\n{line[:2]}")
+        needed = len(piece[0].encode()) if piece else 0
+        if joined and piece and needed >= room:
+            # What would just have had room without a space was broken at one.
+            tight = needed > room and _NO_SPACE.search(f"{joined[-1]}\n{line[:2]}")
             joined[-1] += line if tight else f" {line}"
         else:
             joined.append(line)
-        room = _CATCH2_COLUMNS - len(line)
+        room = _CATCH2_COLUMNS - len(line.encode())  # it counts bytes
     return "\n".join(joined)
 
 

@@ -17,11 +17,26 @@ from course_tool.paths import relative
 
 FINDINGS_SHOWN = 2  # of a task, whole; of the next tests the first sentence
 TESTS_SHOWN = 5  # of a task; --verbose shows all
+WARNINGS_SHOWN = 3
 COLUMNS_SHOWN = 200
 EXCEPTION_LINES_SHOWN = 10  # a server's last words may be among them
 CONTRACT_PAGE = "docs/reference/servers.md"
 
 _STYLES: dict[Result, str] = {"green": "green", "red": "red", "todo": "yellow", "skipped": "yellow"}
+
+
+def show_warnings(warnings: Sequence[str], preset: str) -> None:
+    """The compiler's, of the student's own files."""
+    if not warnings:
+        return
+    console.out.print("The compiler warns:", style="bold")
+    for warning in warnings[:WARNINGS_SHOWN]:
+        console.out.print(f"  {warning}", style="yellow")
+    more = len(warnings) - WARNINGS_SHOWN
+    if more > 0:
+        log = relative(builds.log_of(preset))
+        console.out.print(f"  …and {more} more in {log}", style="dim")
+    console.out.print()
 
 
 def show_red(group: Group, chapter: Chapter, preset: str, *, verbose: bool) -> None:
@@ -72,14 +87,14 @@ def _has_no_place(red: tuple[TestResult, Diagnosis]) -> bool:
 
 def _show_first_sentence(test: TestResult, diagnosis: Diagnosis) -> None:
     console.out.print(f"  {test.name}", style="red")
-    ending = _ending(test, diagnosis)
-    if diagnosis.sanitizer:
-        _say(diagnosis.sanitizer.headline)
-    elif ending:
+    sanitizer = diagnosis.sanitizer
+    ending = sanitizer.headline if sanitizer else _ending(test, diagnosis)
+    if ending:
         _say(ending)
     for finding in diagnosis.findings[:1]:
         said = finding.message or finding.expression or finding.exception or finding.reason
-        _say(said.splitlines()[0] if said else "red, without a word")
+        if said or not ending:
+            _say(said.splitlines()[0] if said else "red, without a word")
         console.out.print(f"    {finding.where}", style="dim")
 
 

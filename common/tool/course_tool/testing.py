@@ -64,7 +64,8 @@ def run_chapter(request: Request) -> int:
     """Builds, runs, shows. 0 if everything that was asked for is green."""
     _require_starter(request)
     chapter = request.chapter
-    builds.build(request.preset, targets_of(chapter))
+    warnings = builds.build(request.preset, targets_of(chapter))
+    reporting.show_warnings(warnings, request.preset)
     groups = run_tasks(request.preset, [request.only] if request.only else chapter.tasks)
     for group in groups:
         reporting.show_red(group, chapter, request.preset, verbose=request.verbose)
