@@ -74,7 +74,8 @@ def test_the_readme_names_every_chapter() -> None:
 
 
 def test_the_servers_page_names_every_flag_and_no_other(site: Site) -> None:
-    sources = [*(ROOT / "solutions").rglob("*.cpp"), *(ROOT / "common" / "runtime").glob("*.cpp")]
+    sources = [*(ROOT / "solutions").rglob("*.[ch]pp")]
+    sources += (ROOT / "common" / "runtime").glob("*.cpp")
     sources += (ROOT / "common" / "loadgen").glob("*.cpp")
     flags = {flag for source in sources for flag in FLAG.findall(source.read_text("utf-8"))}
     assert flags, "no flag was found in the sources: does FLAG still match how they are added?"
