@@ -53,7 +53,7 @@ class ring {
   }
 
   // Makes room for `count` submissions, so that the next `count` get_sqe() do not submit. Submits
-  // what stands in the queue as often as that takes, at most attempts_max times.
+  // what stands in the queue, at most attempts_max times; if it stays full, throws EAGAIN.
   void reserve(unsigned count) {
     assert(count <= ring_.sq.ring_entries && "the submission queue is smaller than that");
     if (::io_uring_sq_space_left(&ring_) >= count) return;
@@ -77,9 +77,9 @@ class ring {
   static constexpr int cancel_at_most_s = 1;
   static constexpr std::chrono::milliseconds memory_pause_ms{1};
 
-  // Hands everything prepared to the kernel, without waiting for it to end. EINTR: nothing is lost,
-  // the caller tries again. EBUSY and EAGAIN: the kernel wants completions fetched, or has no
-  // memory: hold_completions(), which relieves both. Anything else throws.
+  // Hands everything prepared to the kernel, and waits for nothing. EINTR: nothing is lost, the
+  // caller tries again. EBUSY, EAGAIN: it wants completions fetched, or has no memory, and
+  // hold_completions() relieves both. Anything else throws: what was tried is io_uring_enter.
   void submit() {
     COURSE_TODO("05.4");
     if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) ::io_uring_sqring_wait(&ring_);

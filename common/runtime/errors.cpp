@@ -40,7 +40,7 @@ void throw_error(int error, std::string_view tried) {
 }
 
 accept_failure classify_accept_errno(int error) noexcept {
-  switch (error) {
+  switch (std::abs(error)) {
     case EAGAIN:
       return accept_failure::nothing_waiting;
     case EMFILE:

@@ -30,7 +30,7 @@ Result check(Result result, std::string_view tried) {
   return result;
 }
 
-// What accept(2) can fail with, by what the caller should do about it.
+// What accept(2) can fail with, by what the caller should do about it; of errno or its negative.
 enum class accept_failure {
   try_again,           // this connection is gone or we were interrupted: accept the next one now
   nothing_waiting,     // EAGAIN: wait until the listener is readable

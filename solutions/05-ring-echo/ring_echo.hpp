@@ -95,8 +95,8 @@ class ring_echo {
     // --8<-- [end:task-05-2]
   }
 
-  // A client, or the reason why there is none. Accepts the next one, except when there are no
-  // descriptors left (pause_accepting()), or when it was canceled because we stop.
+  // A client, or -errno, which classify_accept_errno() sorts. Accepts the next one at once, but
+  // without descriptors pause_accepting(), and a broken listener throws.
   void on_accept(std::int32_t res) {
     accepting_ = false;
     common::unique_fd client{res};  // a negative one closes nothing

@@ -121,10 +121,15 @@ TEST_CASE("05.2 a completion for one who has left does not touch who came after"
 TEST_CASE("05.2 a failed accept of one client is followed by another accept", "[05.2]") {
   for (const int res : {-ECONNABORTED, -EPERM, -EINTR, -EAGAIN}) {
     fixture server;
-    INFO("accept ended with " << common::describe_errno(res) << ": accept the next");
+    const client waiting{server.port};
+    {
+      const course_test::room_for_descriptors none{0};
+      server.loop.turn();  // the loop's own accept ends, and it rests
+    }
+    INFO("accept ended with " << common::describe_errno(res) << ": accept the next, and at once");
     server.loop.handle(accept_ended_with(res));
-    const serving loop{server};
-    CHECK(client{server.port}.echo("hello") == "hello");
+    server.loop.turn();
+    CHECK(server.loop.connection_count() == 1);
   }
 }
 
