@@ -78,8 +78,8 @@ class background {
     return result_.wait_for(deadline) == std::future_status::ready;
   }
 
-  // Once, when it has finished. The thread is gone first: TSan does not see how libstdc++ counts who
-  // holds an exception, and would take the thread's letting go for a race with the test.
+  // Once, when it has finished. The thread is gone first: TSan does not see how libstdc++ counts
+  // who holds an exception, and would take the thread's letting go for a race with the test.
   Result get() {
     thread_.join();
     return result_.get();

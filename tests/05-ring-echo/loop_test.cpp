@@ -183,6 +183,7 @@ TEST_CASE("05.4 fifty clients are served through a ring with four entries", "[05
   const serving loop{server};
   std::vector<client> clients = course_test::connect_many(server.port, 50);
   std::vector<std::string> messages;
+  messages.reserve(clients.size());
   for (unsigned i = 0; i < clients.size(); ++i) {
     messages.push_back(course_test::pattern(i, 20'000));
   }

@@ -93,8 +93,9 @@
     .filter((each) => each.checkVisibility())
     .map((each) => `<${each.tagName.toLowerCase()}> "${words(each)}"`);
 
-  // What a program printed is not copied; all other code is.
-  const copied = [...article.querySelectorAll(".highlight:not(.language-text)")];
+  // What a program printed is not copied; all other code is, once its tab is chosen.
+  const copied = [...article.querySelectorAll(".highlight:not(.language-text)")]
+    .filter((block) => block.checkVisibility());
   const blocks = [...article.querySelectorAll(".highlight pre > code")];
   const paragraphs = [...article.querySelectorAll(":scope > p")].map((paragraph) => {
     const lines = paragraph.getBoundingClientRect().height / parseFloat(getComputedStyle(paragraph).lineHeight);
