@@ -29,9 +29,10 @@ from course_tool.ctests import TestResult, run_tests
 from course_tool.errors import CourseError
 from course_tool.paths import TESTS, relative
 from course_tool.processes import run
+from course_tool.verify.cases import programs_of, target_of, targets_of_cases, test_files
 from course_tool.verify.outcome import Context, Outcome
 from course_tool.verify.solutions import NOTHING_SKIPPED
-from course_tool.verify.trees import WORK, BuildFolder, Tree, solution_texts, targets_of
+from course_tool.verify.trees import WORK, BuildFolder, Tree, solution_texts
 
 CATALOGUE = TESTS / "mistakes"
 REQUIRED = ("task", "mistake", "caught-by", "says")
@@ -157,12 +158,14 @@ class Laboratory:
 
 
 def targets_for(mistake: Mistake, chapter: Chapter) -> list[str]:
-    """The chapter's programs are built only for a test that may run them: they take longest."""
-    for file in sorted(chapter.tests.glob("*.cpp")):
-        text = file.read_text(encoding="utf-8")
-        if f'"{mistake.caught_by}"' in text and "program(" not in text:
-            return [f"{chapter.number}-tests"]
-    return targets_of(chapter)
+    """What holds its test, and what that runs; if nothing does, all that there is."""
+    of_test = targets_of_cases(chapter, lambda case: case.title == mistake.caught_by)
+    return of_test or everything_of(chapter)
+
+
+def everything_of(chapter: Chapter) -> list[str]:
+    tests = [target_of(chapter, file) for file in test_files(chapter)]
+    return [*programs_of(chapter), *tests]
 
 
 def rounds_of(mistakes: Sequence[Mistake]) -> list[list[Mistake]]:
@@ -246,7 +249,7 @@ class Trial:
             )
         log = self._context.write_log(f"mistake-{mistake.name}", result.output)
         if result.status == "passed":
-            return _who_else(mistake, folder)
+            return _who_else(mistake, self._of_task[mistake.task], folder)
         if result.status == "skipped":
             return f"“{mistake.caught_by}” was skipped: {result.output}"
         if result.status == "timeout":
@@ -261,10 +264,15 @@ class Trial:
         return None
 
 
-def _who_else(mistake: Mistake, folder: BuildFolder) -> str:
+def _who_else(mistake: Mistake, chapter: Chapter, folder: BuildFolder) -> str:
     """Its own test passed: looks for another one of the chapter that noticed."""
-    results = run_tests(folder.preset, label=mistake.task[:2], env=NOTHING_SKIPPED)
-    red = [result.name for result in results if result.status not in ("passed", "skipped")]
+    folder.build(everything_of(chapter))
+    results = run_tests(folder.preset, name_regex=f"^{chapter.number}[. ]", env=NOTHING_SKIPPED)
+    red = [
+        result.name
+        for result in results
+        if result.status not in ("passed", "skipped") and "contract" not in result.tags
+    ]
     if red:
         return f"“{mistake.caught_by}” passed; “{red[0]}” noticed. Name that one."
     return "every test passed; the mistake goes unnoticed. Write a test that finds it."

@@ -18,6 +18,7 @@ from pathlib import Path
 from course_tool import builds, console, processes
 from course_tool.chapters import Chapter
 from course_tool.paths import BUILD, ROOT
+from course_tool.verify.cases import programs_of
 
 WORK = BUILD / "verify"
 CONFIGURE_TIMEOUT_S = 300
@@ -127,8 +128,7 @@ def _show(line: str, steps: console.Steps) -> None:
 
 def targets_of(chapter: Chapter) -> list[str]:
     """The chapter's own targets: its programs and its tests."""
-    programs = [f"{chapter.number}-{program.name}" for program in chapter.programs]
-    return [*programs, f"{chapter.number}-tests"]
+    return [*programs_of(chapter), f"{chapter.number}-tests"]
 
 
 def cores() -> int:
