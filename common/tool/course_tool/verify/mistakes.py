@@ -267,7 +267,7 @@ class Trial:
 def _who_else(mistake: Mistake, chapter: Chapter, folder: BuildFolder) -> str:
     """Its own test passed: looks for another one of the chapter that noticed."""
     folder.build(everything_of(chapter))
-    results = run_tests(folder.preset, name_regex=f"^{chapter.number}[. ]", env=NOTHING_SKIPPED)
+    results = run_tests(folder.preset, label=chapter.number, env=NOTHING_SKIPPED)
     red = [
         result.name
         for result in results
