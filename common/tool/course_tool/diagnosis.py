@@ -166,7 +166,7 @@ def _take_children(lines: Sequence[str]) -> tuple[list[str], tuple[Child, ...]]:
         match = _CHILD.match(line)
         if stderr is not None and not match and line.startswith("    "):
             stderr.append(shorten(line[4:].rstrip()))
-            children[-1] = Child(children[-1].state, _telling(stderr))
+            children[-1] = Child(children[-1].state, tuple(stderr[-_TAIL_LINES:]))
         elif match:
             children.append(Child(match["state"], ()))
             stderr = []
@@ -264,8 +264,4 @@ def _tail(lines: Sequence[str]) -> tuple[str, ...]:
             in_report = False
         elif not in_report and line.strip():
             printed.append(shorten(line.rstrip()))
-    return _telling(printed)
-
-
-def _telling(lines: Sequence[str]) -> tuple[str, ...]:
-    return tuple(lines[-_TAIL_LINES:])
+    return tuple(printed[-_TAIL_LINES:])
