@@ -347,3 +347,20 @@ def test_the_warnings_of_mkdocs_are_the_failures() -> None:
         "docs/chapters/01-a.md: it lacks the section `## Questions` (#questions).",
         "A plugin failed.",
     ]
+
+
+def test_a_page_that_asks_another_host_is_not_proved(tmp_path: Path) -> None:
+    for name in ("good", "bad", "worse"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").write_text("<p>words</p>")
+    image = '<img src="https://example.org/a.png">'
+    (tmp_path / "bad" / "index.html").write_text(image * 2)
+    (tmp_path / "worse" / "index.html").write_text(image)
+    (tmp_path / "site.css").write_text("a { background: url(//example.org/b.png) }")
+    outcome = Outcome("pages")
+    suites.check_requests(tmp_path, outcome)
+    assert outcome.proved == 1
+    assert [each.partition(";")[0] for each in outcome.failures] == [
+        "the site: bad/index.html and 1 more: asks another host for https://example.org/a.png",
+        "the site: site.css: asks another host for //example.org/b.png",
+    ]
