@@ -34,7 +34,7 @@ endfunction()
 # course_tests(02 loop_test.cpp server_test.cpp) makes 02-tests; every case is a CTest test of its
 # own, labeled with the chapter; its name starts with its task. Building NN-tests builds the
 # chapter's programs too, which the tests run; not so with COURSE_TESTS_ALONE, for ./course verify,
-# which knows for each of its many small builds whether a program is needed.
+# which knows for each of its many small builds what is needed: a program, or one file of tests.
 function(course_tests number)
   add_executable(${number}-tests ${ARGN})
   target_link_libraries(${number}-tests PRIVATE chapter-${number} test-support)
@@ -45,6 +45,33 @@ function(course_tests number)
   endif()
   catch_discover_tests(${number}-tests DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT 20 LABELS ${number})
+  if(COURSE_TESTS_ALONE)
+    course_tests_by_file(${number} ${ARGN})
+  endif()
+endfunction()
+
+# Each X_test.cpp of a chapter once more, as the program NN-X_test: its cases are CTest tests by
+# another name, "alone/01.2 a short send ...". Other files go into each of these programs.
+function(course_tests_by_file number)
+  set(helpers ${ARGN})
+  list(FILTER helpers EXCLUDE REGEX "_test[.]cpp$")
+  if(helpers)
+    add_library(${number}-test-helpers OBJECT EXCLUDE_FROM_ALL ${helpers})
+    target_link_libraries(${number}-test-helpers PRIVATE chapter-${number} test-support)
+    target_precompile_headers(${number}-test-helpers REUSE_FROM test-support)
+    set(helpers $<TARGET_OBJECTS:${number}-test-helpers>)
+  endif()
+  list(FILTER ARGN INCLUDE REGEX "_test[.]cpp$")
+  foreach(file IN LISTS ARGN)
+    cmake_path(GET file STEM name)
+    add_executable(${number}-${name} EXCLUDE_FROM_ALL ${file} ${helpers})
+    target_link_libraries(${number}-${name} PRIVATE chapter-${number} test-support)
+    target_link_options(${number}-${name} PRIVATE
+      $<TARGET_PROPERTY:${number}-tests,LINK_OPTIONS>)
+    target_precompile_headers(${number}-${name} REUSE_FROM test-support)
+    catch_discover_tests(${number}-${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "alone/"
+      PROPERTIES TIMEOUT 20)
+  endforeach()
 endfunction()
 
 # course_echo_contract(02)                                 "02 contract: one byte comes back", ...

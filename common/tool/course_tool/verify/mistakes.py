@@ -39,6 +39,7 @@ OPTIONAL = ("under",)
 PHRASE_LETTERS_MIN = 8
 
 _ENTRY = re.compile(r"# (?P<key>[a-z-]+): (?P<value>.*\S)\s*$")
+_CASE = re.compile(r"^\w*TEST_CASE\w*\(.*?^}\n", re.MULTILINE | re.DOTALL)
 _PATCHED = re.compile(r"^(?:---|\+\+\+) (?:[ab]/)?(?P<path>[^\t\n]+)", re.MULTILINE)
 
 
@@ -156,13 +157,39 @@ class Laboratory:
         return self._folders[under]
 
 
-def targets_for(mistake: Mistake, chapter: Chapter) -> list[str]:
-    """The chapter's programs are built only for a test that may run them: they take longest."""
-    for file in sorted(chapter.tests.glob("*.cpp")):
+@dataclass(frozen=True)
+class Catch:
+    """The test that is to catch a mistake, and what has to be built for it to run."""
+
+    test: str  # as CTest knows it
+    targets: tuple[str, ...]
+
+
+def catch_for(mistake: Mistake, chapter: Chapter) -> Catch:
+    """Its file of tests alone, and the programs that it runs: compiling is what takes the time."""
+    for file in sorted(chapter.tests.glob("*_test.cpp")):
         text = file.read_text(encoding="utf-8")
-        if f'"{mistake.caught_by}"' in text and "program(" not in text:
-            return [f"{chapter.number}-tests"]
-    return targets_of(chapter)
+        if f'"{mistake.caught_by}"' in text:
+            programs = _programs_run(_without_other_cases(text, mistake.caught_by), file, chapter)
+            return Catch(
+                f"alone/{mistake.caught_by}", (f"{chapter.number}-{file.stem}", *programs)
+            )
+    return Catch(mistake.caught_by, tuple(targets_of(chapter)))
+
+
+def _without_other_cases(text: str, name: str) -> str:
+    """One test case and all that stands outside of the others."""
+    return _CASE.sub(lambda case: case[0] if f'"{name}"' in case[0] else "", text)
+
+
+def _programs_run(text: str, file: Path, chapter: Chapter) -> list[str]:
+    """The chapter's programs that the text names, or a header beside it which it includes."""
+    for header in sorted(file.parent.glob("*.hpp")):
+        if f'#include "{header.name}"' in text:
+            text += header.read_text(encoding="utf-8")
+    programs = [f"{chapter.number}-{program.name}" for program in chapter.programs]
+    named = [program for program in programs if f'"{program}"' in text]
+    return named or (programs if "program(" in text else [])
 
 
 def rounds_of(mistakes: Sequence[Mistake]) -> list[list[Mistake]]:
@@ -195,17 +222,20 @@ class Trial:
     def run(self, mistakes: Sequence[Mistake]) -> None:
         made = [mistake for mistake in mistakes if self._make(mistake)]
         folder = self._laboratory.folder(mistakes[0].under)
-        built = self._build(folder, made)
+        catches = {
+            mistake: catch_for(mistake, self._of_task[mistake.task]) for mistake in made
+        }
+        built = self._build(folder, catches)
         if not built:
             return
-        pattern = "|".join(_cmake_regex(mistake.caught_by) for mistake in built)
+        pattern = "|".join(_cmake_regex(catches[mistake].test) for mistake in built)
         try:
             results = run_tests(folder.preset, name_regex=f"^({pattern})$", env=NOTHING_SKIPPED)
         except CourseError:  # none of the names is a test's
             results = []
         of_name = {result.name: result for result in results}
         for mistake in built:
-            problem = self._judge(mistake, folder, of_name.get(mistake.caught_by))
+            problem = self._judge(mistake, folder, of_name.get(catches[mistake].test))
             self._outcome.check(problem and f"{relative(mistake.file)}: {problem}")
 
     def _make(self, mistake: Mistake) -> bool:
@@ -218,16 +248,14 @@ class Trial:
         self._laboratory.tree.write_chapter(chapter, texts)
         return True
 
-    def _build(self, folder: BuildFolder, mistakes: Sequence[Mistake]) -> list[Mistake]:
+    def _build(self, folder: BuildFolder, catches: Mapping[Mistake, Catch]) -> list[Mistake]:
         """Those that compile; only if not all do, each is built alone, to know its error."""
-        targets = {
-            mistake: targets_for(mistake, self._of_task[mistake.task]) for mistake in mistakes
-        }
-        if folder.build([name for names in targets.values() for name in names]).returncode == 0:
-            return list(mistakes)
+        wanted = [target for catch in catches.values() for target in catch.targets]
+        if folder.build(wanted).returncode == 0:
+            return list(catches)
         good = []
-        for mistake in mistakes:
-            finished = folder.build(targets[mistake])
+        for mistake, catch in catches.items():
+            finished = folder.build(catch.targets)
             if finished.returncode == 0:
                 good.append(mistake)
                 continue
@@ -246,7 +274,7 @@ class Trial:
             )
         log = self._context.write_log(f"mistake-{mistake.name}", result.output)
         if result.status == "passed":
-            return _who_else(mistake, folder)
+            return self._who_else(mistake, folder)
         if result.status == "skipped":
             return f"“{mistake.caught_by}” was skipped: {result.output}"
         if result.status == "timeout":
@@ -260,14 +288,14 @@ class Trial:
             )
         return None
 
-
-def _who_else(mistake: Mistake, folder: BuildFolder) -> str:
-    """Its own test passed: looks for another one of the chapter that noticed."""
-    results = run_tests(folder.preset, label=mistake.task[:2], env=NOTHING_SKIPPED)
-    red = [result.name for result in results if result.status not in ("passed", "skipped")]
-    if red:
-        return f"“{mistake.caught_by}” passed; “{red[0]}” noticed. Name that one."
-    return "every test passed; the mistake goes unnoticed. Write a test that finds it."
+    def _who_else(self, mistake: Mistake, folder: BuildFolder) -> str:
+        """Its own test passed: looks for another one of the chapter that noticed."""
+        folder.build(targets_of(self._of_task[mistake.task]))
+        results = run_tests(folder.preset, label=mistake.task[:2], env=NOTHING_SKIPPED)
+        red = [result.name for result in results if result.status not in ("passed", "skipped")]
+        if red:
+            return f"“{mistake.caught_by}” passed; “{red[0]}” noticed. Name that one."
+        return "every test passed; the mistake goes unnoticed. Write a test that finds it."
 
 
 def _one_line(output: str) -> str:
