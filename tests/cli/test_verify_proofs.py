@@ -252,6 +252,46 @@ def test_mistakes_of_different_chapters_are_tried_together(tmp_path: Path) -> No
     assert rounds == [["01.1-a", "02.1-c"], ["01.2-b"], ["02.2-d"]]
 
 
+SUM_TEST = """\
+#include "ready.hpp"
+
+std::string server() { return program("01-server"); }
+
+TEST_CASE("01.1 a sum is the sum of its parts", "[01.1]") {
+  CHECK(add(1, 2) == 3);
+}
+
+TEST_CASE("01.1 a sum is said by the other program", "[01.1]") {
+  run(program("01-other"));
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("test_file", "header", "targets"),
+    [
+        (SUM_TEST, "", ("01-sum_test", "01-server")),
+        (SUM_TEST.replace("01-server", "02-server"), "", ("01-sum_test", "01-server")),
+        (SUM_TEST.replace('program("01-server")', '""'), "", ("01-sum_test",)),
+        (SUM_TEST.replace('program("01-server")', '""'), '"01-server"', ("01-sum_test", "01-server")),
+        (SUM_TEST.replace("its parts", "all"), "", ("01-server", "01-tests")),
+    ],
+    ids=["named", "not named", "none", "in a header", "no such case"],
+)  # fmt: skip
+def test_for_a_mistake_only_its_file_of_tests_is_built(
+    chapter: Chapter, tmp_path: Path, test_file: str, header: str, targets: tuple[str, ...]
+) -> None:
+    """The other case's program is none of the chapter's, nor this case's."""
+    chapter.tests.mkdir(parents=True)
+    (chapter.tests / "sum_test.cpp").write_text(test_file)
+    (chapter.tests / "ready.hpp").write_text(header)
+    (chapter.tests / "unused.hpp").write_text('"01-server"')
+    catch = mistakes.catch_for(mistakes.read_mistake(patch(tmp_path / "m", HEAD + DIFF)), chapter)
+    assert catch.targets == targets
+    alone = targets[0] == "01-sum_test"
+    assert catch.test == ("alone/" if alone else "") + "01.1 a sum is the sum of its parts"
+
+
 # The generator's part
 
 
