@@ -173,7 +173,7 @@ def catch_for(mistake: Mistake, chapter: Chapter) -> Catch:
     for file in sorted(chapter.tests.glob("*_test.cpp")):
         text = file.read_text(encoding="utf-8")
         if f'"{mistake.caught_by}"' in text:
-            programs = _programs_run(_without_other_cases(text, mistake.caught_by), file, chapter)
+            programs = programs_run(_without_other_cases(text, mistake.caught_by), chapter)
             return Catch(
                 f"alone/{mistake.caught_by}", (f"{chapter.number}-{file.stem}", *programs)
             )
@@ -185,9 +185,9 @@ def _without_other_cases(text: str, name: str) -> str:
     return _CASE.sub(lambda case: case[0] if f'"{name}"' in case[0] else "", text)
 
 
-def _programs_run(text: str, file: Path, chapter: Chapter) -> list[str]:
-    """The chapter's programs that the text names, or a header beside it which it includes."""
-    for header in sorted(file.parent.glob("*.hpp")):
+def programs_run(text: str, chapter: Chapter) -> list[str]:
+    """The chapter's programs that a test names, or a header of the tests which it includes."""
+    for header in sorted(chapter.tests.glob("*.hpp")):
         if f'#include "{header.name}"' in text:
             text += header.read_text(encoding="utf-8")
     programs = [f"{chapter.number}-{program.name}" for program in chapter.programs]

@@ -20,7 +20,7 @@ from course_tool.ctests import TestResult, run_tests
 from course_tool.errors import CourseError
 from course_tool.paths import ROOT
 from course_tool.processes import run
-from course_tool.verify.mistakes import Laboratory
+from course_tool.verify.mistakes import Laboratory, programs_run
 from course_tool.verify.outcome import Context, Outcome
 from course_tool.verify.solutions import NOTHING_SKIPPED, file_name
 from course_tool.verify.trees import BuildFolder, Tree, cores, solution_texts, targets_of
@@ -230,7 +230,7 @@ def prove_tasks(context: Context) -> Outcome:
         context.step(f"open: {', '.join(task.id for task in open_tasks.values())}")
         for chapter, task in open_tasks.items():
             laboratory.tree.write_chapter(chapter, with_one_task_open(chapter, task))
-        built = folder.build([name for chapter in open_tasks for name in targets_of(chapter)])
+        built = folder.build([name for chapter in open_tasks for name in _tested(chapter)])
         if built.returncode != 0:
             outcome.failures.append(
                 f"With one task open a chapter does not compile: "
@@ -239,6 +239,12 @@ def prove_tasks(context: Context) -> Outcome:
             continue
         _check_round(context, outcome, folder, list(open_tasks.values()))
     return outcome
+
+
+def _tested(chapter: Chapter) -> list[str]:
+    """The tests and the programs that they run; that all of them compile, the starters proved."""
+    texts = [file.read_text(encoding="utf-8") for file in sorted(chapter.tests.glob("*_test.cpp"))]
+    return [f"{chapter.number}-tests", *programs_run("".join(texts), chapter)]
 
 
 def _check_round(
