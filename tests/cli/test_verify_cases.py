@@ -70,6 +70,13 @@ def test_what_stands_between_the_cases_counts_for_all_of_them(chapter: Chapter) 
     assert of("01.3", chapter) == ["01-tests-server_test", "01-client"]
 
 
+def test_a_header_of_the_tests_counts_for_the_file_that_includes_it(chapter: Chapter) -> None:
+    (chapter.tests / "ready.hpp").write_text('inline auto a = program("01-client");\n')
+    assert of("01.1", chapter) == ["01-tests-alone_test"]
+    (chapter.tests / "alone_test.cpp").write_text('#include "ready.hpp"\n' + ALONE)
+    assert of("01.1", chapter) == ["01-tests-alone_test", "01-client"]
+
+
 def test_a_program_that_is_not_named_may_be_any(chapter: Chapter) -> None:
     file = chapter.tests / "server_test.cpp"
     file.write_text(WITH_A_PROGRAM.replace('program("01-server")', "course_test::program(name)"))

@@ -76,7 +76,11 @@ def targets_of_cases(chapter: Chapter, wanted: Callable[[Case], bool]) -> list[s
 
 
 def _programs_in(chapter: Chapter, text: str) -> list[str]:
-    """Those that the text runs by name; all, if it runs one that it does not name."""
+    """Those that the text runs by name, or a header of the tests that it includes; all, if one is
+    run that is not named there."""
+    for header in sorted(chapter.tests.glob("*.hpp")):
+        if f'#include "{header.name}"' in text:
+            text += header.read_text(encoding="utf-8")
     programs = programs_of(chapter)
     run = set(_RUN.findall(text))
     return programs if "" in run else [name for name in programs if name in run]

@@ -102,7 +102,8 @@ class BuildFolder:
 
     def build(self, targets: Sequence[str]) -> processes.Finished:
         """Builds the targets, as far as they compile."""
-        args = ["cmake", "--build", self.path, "--target", *targets, "--", "-k", "0"]
+        args = ["cmake", "--build", self.path, "-j", str(cores()), "--target", *targets]
+        args += ["--", "-k", "0"]
         with console.progress(f"Building {self.preset}", total=0) as steps:
             return processes.run(
                 args,
