@@ -6,32 +6,33 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
-from course_tool import console
+from course_tool import builds, console
 from course_tool.chapters import all_chapters
 from course_tool.errors import CourseError
 from course_tool.paths import ROOT, TESTS, relative
 from course_tool.processes import Finished, run
 from course_tool.verify.outcome import Context, Outcome
 from course_tool.verify.rules_pages import KEEP_IT_HERE, outside_requests
-from course_tool.verify.trees import cores
+from course_tool.verify.trees import BuildFolder, cores
 
 SUITE_TIMEOUT_S = 900
 SITE_TIMEOUT_S = 300
 
 
 def prove_tool(context: Context) -> Outcome:
-    return _pytest(context, TESTS / "cli")
+    """Its benchmarks run the programs that the item release has built, if that went before."""
+    return _pytest(context, TESTS / "cli", builds.lend(BuildFolder("release").path))
 
 
 def prove_pages(context: Context) -> Outcome:
     return _pytest(context, TESTS / "site")
 
 
-def _pytest(context: Context, folder: Path) -> Outcome:
+def _pytest(context: Context, folder: Path, env: Mapping[str, str] | None = None) -> Outcome:
     outcome = Outcome("tests")
     report = context.work / f"pytest-{folder.name}.xml"
     report.unlink(missing_ok=True)
@@ -42,7 +43,7 @@ def _pytest(context: Context, folder: Path) -> Outcome:
         finished = run(
             args,
             timeout_s=SUITE_TIMEOUT_S,
-            env={"COURSE_REQUIRE_FEATURES": "1"},
+            env={"COURSE_REQUIRE_FEATURES": "1", **(env or {})},
             on_line=lambda line: _show(line, steps),
         )
     log = context.write_log(f"pytest-{folder.name}", finished.stdout + finished.stderr)
