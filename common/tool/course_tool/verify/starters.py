@@ -183,19 +183,27 @@ def _check_with_clang(context: Context, outcome: Outcome, tree: Tree) -> None:
         outcome.notes.append("no Clang here, so its warnings were not asked for")
         return
     context.step(f"warnings of {Path(clang).name}")
-    folder = BuildFolder("starters-clang")  # configured for its flags, and never built
-    folder.configure(
-        "student",
-        tree.root,
-        COURSE_WERROR="ON",
-        CMAKE_CXX_COMPILER=clang,
-        CMAKE_DISABLE_PRECOMPILE_HEADERS="ON",
-    )
+    folder = BuildFolder("starters-clang")  # for its flags: only its precompiled headers are built
+    folder.configure("student", tree.root, COURSE_WERROR="ON", CMAKE_CXX_COMPILER=clang)
     ours = [command for command in folder.commands() if _owner(command)]
     if not ours:
         raise CourseError(f"{folder.path} has no compile command of a chapter.")
+    built = folder.build(_precompiled(ours, folder.path))
+    if built.returncode != 0:
+        raise CourseError(builds.build_failure(built.stdout + built.stderr))
     with ThreadPoolExecutor(cores()) as pool:
         outcome.fail_all(problem for problem in pool.map(_syntax_problem, ours) if problem)
+
+
+def _precompiled(commands: Sequence[dict[str, str]], root: Path) -> list[str]:
+    """The precompiled headers that the commands include, as ninja calls them."""
+    found = {
+        word
+        for command in commands
+        for word in shlex.split(command["command"])
+        if word.endswith(".pch")
+    }
+    return sorted(str(Path(word).relative_to(root)) for word in found)
 
 
 def _syntax_problem(command: dict[str, str]) -> str | None:
