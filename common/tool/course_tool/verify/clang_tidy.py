@@ -43,8 +43,11 @@ def install() -> str | None:
     args = [sys.executable, "-I", "-m", "pip", "install", "--disable-pip-version-check"]
     args += ["--no-input", "--no-deps", "--only-binary=:all:", "--retries", "2"]
     what = f"Installing clang-tidy {VERSION} in {relative(VENV)}/ (46 MB, for verify alone)"
-    with console.progress(what):
-        finished = processes.run([*args, f"clang-tidy=={VERSION}"], timeout_s=PIP_TIMEOUT_S)
+    try:
+        with console.progress(what):
+            finished = processes.run([*args, f"clang-tidy=={VERSION}"], timeout_s=PIP_TIMEOUT_S)
+    except CourseError as error:
+        return str(error).splitlines()[0]
     if finished.returncode == 0 and installed():
         return None
     said = [line for line in finished.stderr.splitlines() if line.startswith("ERROR:")]
