@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // A thread_server inside the test program, where its system calls can be scripted.
 // Owns     the server, its listener, and the thread in its run().
-// Lifetime the constructor returns once a first client was served; the destructor stops the server
-//          and says so if that does not end.
+// Lifetime the constructor returns once a first client was served, and the server asks for the next
+//          one; the destructor stops the server and says so if that does not end.
 // Threads  one thread calls.
 // Errors   the constructor throws what run() threw, such as the TODO of an unwritten task.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "background.hpp"
 #include "client.hpp"
 #include "eventually.hpp"
+#include "scripted_calls.hpp"
 #include "socket_pair.hpp"
 #include "thread_server.hpp"
 
@@ -28,12 +30,15 @@ class running_server {
     tcp_listener listener = listen_on_any_port();
     port_ = listener.port;
     server_ = std::make_shared<blocking::thread_server>(std::move(listener.socket));
+    const std::size_t begun_before = accepts_begun();
     run_.emplace([server = server_] { server->run(); }, [server = server_] { server->stop(); });
     client first{port_};
     first.send_all("x");
     [[maybe_unused]] const bool served =
         eventually(step_deadline, [&] { return !run_->running() || !first.recv_some(1).empty(); });
     if (!run_->running()) run_->get();
+    // One accept brought `first`. A script begins with the one after it only if that sleeps already.
+    (void)eventually(next_accept_deadline, [&] { return accepts_begun() >= begun_before + 2; });
   }
   running_server(running_server&&) = delete;
   ~running_server() {
@@ -53,6 +58,7 @@ class running_server {
   }
 
  private:
+  static constexpr milliseconds next_accept_deadline{1000};
   static constexpr milliseconds end_deadline{3000};
 
   std::uint16_t port_ = 0;

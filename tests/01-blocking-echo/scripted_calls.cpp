@@ -15,6 +15,7 @@ struct script {
   std::atomic<int> accept_error = 0;
   std::atomic<std::size_t> accept_failures_max = 0;
   std::atomic<std::size_t> accept_failures = 0;
+  std::atomic<std::size_t> accepts_begun = 0;
   std::atomic<bool> refuse_threads = false;
   std::atomic<std::chrono::milliseconds> thread_delay_ms{};
 };
@@ -22,7 +23,10 @@ script now;
 
 bool accept_fails() {
   const int error = now.accept_error;
-  if (error == 0 || now.accept_failures >= now.accept_failures_max) return false;
+  if (error == 0 || now.accept_failures >= now.accept_failures_max) {
+    ++now.accepts_begun;
+    return false;
+  }
   ++now.accept_failures;
   errno = error;
   return true;
@@ -63,6 +67,10 @@ void our_start(std::thread* started, void* work, start_function depend) {
 }
 
 namespace course_test {
+
+std::size_t accepts_begun() {
+  return now.accepts_begun;
+}
 
 failing_accepts::failing_accepts(int error, std::size_t failures_max) {
   now.accept_failures = 0;

@@ -15,6 +15,10 @@
 
 namespace course_test {
 
+// How many accepts the kernel was asked for, by every thread; the last of them may still sleep, and
+// no script will touch it.
+[[nodiscard]] std::size_t accepts_begun();
+
 // The next accepts, of every thread and listener, fail with `error` before the kernel is asked.
 class [[nodiscard]] failing_accepts {
  public:

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// A coroutine that starts when it is awaited, and hands its result to the one who awaits it.
+// Owns     the coroutine's frame, and in it the result until it was taken.
+// Lifetime the task must outlive its run: `co_await child()` keeps it until the result is there.
+//          Reference parameters must live as long; the frame copies references, not what they mean.
+// Threads  one at a time: the body goes on wherever that which it awaits resumes it.
+// Errors   what escapes the body is thrown by co_await, in whoever awaits.
+// Rule     awaited once, and only as an rvalue: co_await child(), or co_await std::move(t). Write
+//          coroutines as named functions; a capturing lambda's captures are not in the frame.
+// See      [dcl.fct.def.coroutine], [expr.await] of the C++20 standard
+#pragma once
+
+#include <cassert>
+#include <coroutine>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+#include "outcome.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+template <typename T>
+class task_promise;
+
+template <typename T = void>
+class [[nodiscard("a task that nobody awaits never runs")]] task {
+ public:
+  using promise_type = task_promise<T>;
+  class awaiter;
+  class outcome_awaiter;
+
+  explicit task(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
+  task(task&& other) noexcept : frame_{std::exchange(other.frame_, nullptr)} {}
+  task& operator=(task other) noexcept {
+    std::swap(frame_, other.frame_);
+    return *this;
+  }
+  ~task() {
+    if (frame_) frame_.destroy();
+  }
+
+  awaiter operator co_await() && noexcept { return awaiter{unawaited()}; }
+  void operator co_await() & = delete;  // it would be empty afterwards: co_await std::move(t)
+
+  // co_await std::move(t).as_outcome() never throws: the exception is in the outcome.
+  outcome_awaiter as_outcome() && noexcept { return outcome_awaiter{unawaited()}; }
+
+ private:
+  // The frame, which must be there and must not have been started.
+  std::coroutine_handle<promise_type> unawaited() const noexcept {
+    assert(frame_ && "this task is empty: it was moved from");
+    assert(!frame_.promise().is_awaited() && "this task was awaited before");
+    return frame_;
+  }
+
+  std::coroutine_handle<promise_type> frame_;
+};
+
+// Last thing that a frame does: it stays, suspended, and the thread goes to whoever awaited it.
+struct final_awaiter {
+  bool await_ready() const noexcept { return false; }
+
+  template <typename Promise>
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
+    // --8<-- [start:task-06-2b]
+    return ended.promise().awaiting();
+    // --8<-- [end:task-06-2b]
+  }
+
+  void await_resume() const noexcept {}
+};
+
+// What every task's promise has, whatever it returns.
+template <typename T>
+class task_promise_base {
+ public:
+  // A task is lazy: created suspended, before the first line of its body.
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  final_awaiter final_suspend() const noexcept { return {}; }
+  void unhandled_exception() noexcept { outcome_.set_exception(std::current_exception()); }
+
+  void set_awaiting(std::coroutine_handle<> who) noexcept { awaiting_ = who; }
+  [[nodiscard]] std::coroutine_handle<> awaiting() const noexcept { return awaiting_; }
+  [[nodiscard]] bool is_awaited() const noexcept { return awaiting_ != nullptr; }
+  [[nodiscard]] outcome<T>& result() noexcept { return outcome_; }
+
+ private:
+  std::coroutine_handle<> awaiting_;  // resumed when the body has ended
+  outcome<T> outcome_;
+};
+
+template <typename T>
+class task_promise : public task_promise_base<T> {
+ public:
+  task<T> get_return_object() noexcept {
+    return task<T>{std::coroutine_handle<task_promise>::from_promise(*this)};
+  }
+
+  template <typename Value>
+    requires std::is_constructible_v<T, Value>
+  void return_value(Value&& value) {
+    this->result().set_value(std::forward<Value>(value));
+  }
+};
+
+template <>
+class task_promise<void> : public task_promise_base<void> {
+ public:
+  task<void> get_return_object() noexcept {
+    return task<void>{std::coroutine_handle<task_promise>::from_promise(*this)};
+  }
+
+  void return_void() noexcept { result().set_value(); }
+};
+
+template <typename T>
+class task<T>::awaiter {
+ public:
+  explicit awaiter(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
+
+  bool await_ready() const noexcept { return false; }
+
+  // Remembers who waits, and lets the thread go into the task: to return a handle is to jump there,
+  // with our own stack frame gone.
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
+    // --8<-- [start:task-06-2]
+    frame_.promise().set_awaiting(awaiting);
+    return frame_;
+    // --8<-- [end:task-06-2]
+  }
+
+  T await_resume() const { return frame_.promise().result().take(); }
+
+ protected:
+  std::coroutine_handle<promise_type> frame_;
+};
+
+template <typename T>
+class task<T>::outcome_awaiter : public task<T>::awaiter {
+ public:
+  using awaiter::awaiter;
+
+  outcome<T> await_resume() const { return std::move(this->frame_.promise().result()); }
+};
+
+}  // namespace uring
