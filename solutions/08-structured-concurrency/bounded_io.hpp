@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// A request that can be asked to end before it is done: by a cancel_source, or by a deadline.
+// Owns     the request, its timespec, and the requests that end it.
+// Lifetime it lives in the awaiting frame. The frame goes on only when the completions of all its
+//          requests have come: until then the kernel knows their addresses.
+// Threads  the one that runs the context.
+// Errors   an io_result: the request's own; -ETIME if the deadline ended it; -ECANCELED if the
+//          source did. Whatever it had achieved by then wins: no byte that was moved is lost.
+// Rule     the request and its deadline are linked, so both are submitted together or not at all.
+// See      io_uring_prep_link_timeout(3), io_uring_prep_cancel(3)
+#pragma once
+
+#include <liburing.h>
+
+#include <cerrno>
+#include <chrono>
+#include <coroutine>
+#include <cstdint>
+#include <optional>
+
+#include "cancel_source.hpp"
+#include "io_context.hpp"
+#include "io_operation.hpp"
+#include "io_request.hpp"
+#include "io_result.hpp"
+#include "timespec.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+// What does not depend on the request: its parts, and the count of those that have not completed.
+class bounded_operation : public cancel_source::target {
+ protected:
+  struct part : io_operation {
+    explicit part(bounded_operation& of) noexcept : io_operation{&on_completion}, whole{of} {}
+
+    static void on_completion(io_operation& self, const completion& done) {
+      auto& completed = static_cast<part&>(self);
+      completed.res = done.res;
+      completed.whole.one_completed();
+    }
+
+    bounded_operation& whole;
+    std::int32_t res = 0;
+  };
+
+  bounded_operation(io_context& context, cancel_source* source) noexcept
+      : target{source}, context_{context} {}
+  ~bounded_operation() = default;
+
+  [[nodiscard]] io_result result() const noexcept {
+    // --8<-- [start:task-08-4b]
+    const bool ended_early = request_.res == -ECANCELED || request_.res == -EINTR;
+    const bool deadline_fired = deadline_.res != 0 && deadline_.res != -ECANCELED;
+    return io_result{ended_early && deadline_fired ? -ETIME : request_.res};
+    // --8<-- [end:task-08-4b]
+  }
+
+  io_context& context_;
+  std::coroutine_handle<> awaiting_;
+  unsigned in_flight_ = 0;  // of the three below
+  part request_{*this};
+  part deadline_{*this};
+  part cancel_{*this};
+
+ private:
+  // The frame goes on when the last has come, whichever that is: after it nothing refers to us.
+  void one_completed() {
+    // --8<-- [start:task-08-3b]
+    if (--in_flight_ > 0) return;
+    unlink();
+    awaiting_.resume();
+    // --8<-- [end:task-08-3b]
+  }
+
+  void ask_to_end() override {
+    // --8<-- [start:task-08-3]
+    context_.start(cancel_, [this](::io_uring_sqe& sqe) {
+      ::io_uring_prep_cancel64(&sqe, reinterpret_cast<std::uint64_t>(&request_), 0);
+    });
+    ++in_flight_;
+    // --8<-- [end:task-08-3]
+  }
+};
+
+template <typename Prepare>
+class [[nodiscard("nothing is submitted until it is awaited")]] bounded_io : bounded_operation {
+ public:
+  bounded_io(const io_request<Prepare>& request, std::optional<std::chrono::nanoseconds> at_most,
+             cancel_source* source) noexcept
+      : bounded_operation{request.context, source},
+        prepare_{request.prepare},
+        has_deadline_{at_most.has_value()},
+        limit_{to_timespec(at_most.value_or(std::chrono::nanoseconds{0}))} {}
+
+  bool await_ready() const noexcept { return false; }
+
+  // Suspends, unless the source was canceled before.
+  bool await_suspend(std::coroutine_handle<> awaiting) {
+    if (is_canceled()) {
+      request_.res = -ECANCELED;
+      return false;
+    }
+    awaiting_ = awaiting;
+    submit();
+    link();
+    return true;
+  }
+
+  io_result await_resume() const noexcept { return result(); }
+
+ private:
+  void submit() {
+    // --8<-- [start:task-08-4]
+    in_flight_ = has_deadline_ ? 2 : 1;
+    context_.reserve(in_flight_);
+    context_.start(request_, [this](::io_uring_sqe& sqe) {
+      prepare_(sqe);
+      if (has_deadline_) sqe.flags |= IOSQE_IO_LINK;
+    });
+    if (!has_deadline_) return;
+    context_.start(deadline_, [this](::io_uring_sqe& sqe) {
+      ::io_uring_prep_link_timeout(&sqe, &limit_, 0);
+    });
+    // --8<-- [end:task-08-4]
+  }
+
+  Prepare prepare_;
+  bool has_deadline_;
+  ::__kernel_timespec limit_;
+};
+
+// The request, until `source` is canceled.
+template <typename Prepare>
+auto cancelable(const io_request<Prepare>& request, cancel_source& source) noexcept {
+  return bounded_io<Prepare>{request, std::nullopt, &source};
+}
+
+// The request, for so long.
+template <typename Prepare>
+auto with_deadline(const io_request<Prepare>& request, std::chrono::nanoseconds at_most) noexcept {
+  return bounded_io<Prepare>{request, at_most, nullptr};
+}
+
+// Both; -ETIME and -ECANCELED tell which.
+template <typename Prepare>
+auto with_deadline(const io_request<Prepare>& request, std::chrono::nanoseconds at_most,
+                   cancel_source& source) noexcept {
+  return bounded_io<Prepare>{request, at_most, &source};
+}
+
+}  // namespace uring
