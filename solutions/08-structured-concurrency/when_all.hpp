@@ -4,10 +4,11 @@
 // Lifetime `others` must live until then.
 // Threads  the one that runs the io_context.
 // Errors   throws the first exception, in the tasks' order, when all have ended. The first to come
-//          cancels `others`, so that the rest can end early if they listen to it.
+//          cancels `others`, so that the rest ends early if it listens.
 // Rule     returns when the last task has ended, whatever the first one did: nothing is left behind.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
@@ -23,9 +24,64 @@
 
 namespace uring {
 
+// In a tuple a task<> has the place of a std::monostate.
+template <typename T>
+using value_or_nothing = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
 template <typename T>
 joined_frame join_or_cancel(task<T> joined, outcome<T>& into, cancel_source& others) {
   outcome<T> ended = co_await std::move(joined).as_outcome();
   if (ended.error() != nullptr) others.cancel();
   into = std::move(ended);
 }
+
+template <typename T>
+value_or_nothing<T> take_or_nothing(outcome<T>& from) {
+  if constexpr (std::is_void_v<T>) {
+    from.take();
+    return {};
+  } else {
+    return from.take();
+  }
+}
+
+// co_await when_all(source, a(), b()): a tuple of what a and b returned.
+template <typename... T>
+task<std::tuple<value_or_nothing<T>...>> when_all(cancel_source& others, task<T>... tasks) {
+  std::tuple<outcome<T>...> results;
+  join_counter counter{sizeof...(T)};
+  auto frames = std::apply(
+      [&](outcome<T>&... into) {
+        return std::array<joined_frame, sizeof...(T)>{
+            join_or_cancel(std::move(tasks), into, others)...};
+      },
+      results);
+  for (joined_frame& each : frames) each.start(counter);
+  co_await counter;
+  co_return std::apply(
+      [](outcome<T>&... from) {
+        return std::tuple<value_or_nothing<T>...>{take_or_nothing(from)...};
+      },
+      results);
+}
+
+// The same for as many tasks as there are at run time; the results in the tasks' order.
+template <typename T>
+task<std::vector<value_or_nothing<T>>> when_all(cancel_source& others,
+                                                std::vector<task<T>> tasks) {
+  std::vector<outcome<T>> results(tasks.size());
+  std::vector<joined_frame> frames;
+  frames.reserve(tasks.size());
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    frames.push_back(join_or_cancel(std::move(tasks[i]), results[i], others));
+  }
+  join_counter counter{frames.size()};
+  for (joined_frame& each : frames) each.start(counter);
+  co_await counter;
+  std::vector<value_or_nothing<T>> values;
+  values.reserve(results.size());
+  for (outcome<T>& each : results) values.push_back(take_or_nothing(each));
+  co_return values;
+}
+
+}  // namespace uring

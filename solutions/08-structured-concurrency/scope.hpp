@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// A place that tasks are spawned into, and that is not left before they have ended.
+// Owns     the count of its tasks, and the source that cancels them. Their frames are the context's.
+// Lifetime join() it before it goes: the destructor asserts that it is empty.
+// Threads  the one that runs the io_context.
+// Errors   the first exception that escapes one of its tasks cancels the others; join() throws it.
+// Rule     no task outlives its scope, so it may refer to whatever the scope's owner has.
+#pragma once
+
+#include <cassert>
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <utility>
+
+#include "cancel_source.hpp"
+#include "io_context.hpp"
+#include "outcome.hpp"
+#include "task.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+class scope {
+ public:
+  class joining;
+
+  explicit scope(io_context& context) noexcept : context_{context} {}
+  scope(scope&&) = delete;  // its tasks hold its address
+  ~scope() { assert(size_ == 0 && "co_await join() first: a task of this scope still runs"); }
+
+  // Runs `started` up to its first wait.
+  void spawn(task<> started) {
+    // --8<-- [start:task-08-5]
+    ++size_;
+    context_.spawn(keep(std::move(started)));
+    // --8<-- [end:task-08-5]
+  }
+
+  // Give it to whatever the tasks await.
+  [[nodiscard]] cancel_source& source() noexcept { return source_; }
+  void cancel() { source_.cancel(); }
+
+  // co_await scope.join(): until no task is left. Throws what escaped one of them.
+  [[nodiscard]] joining join() noexcept;
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  // Around each task: counts it, and lets the last one resume who joins.
+  task<> keep(task<> started) {
+    const outcome<void> ended = co_await std::move(started).as_outcome();
+    // --8<-- [start:task-08-5b]
+    if (ended.error() != nullptr) {
+      if (escaped_ == nullptr) escaped_ = ended.error();
+      source_.cancel();
+    }
+    if (--size_ == 0 && joiner_) std::exchange(joiner_, nullptr).resume();
+    // --8<-- [end:task-08-5b]
+  }
+
+  io_context& context_;
+  cancel_source source_;
+  std::size_t size_ = 0;  // tasks that have not ended
+  std::coroutine_handle<> joiner_;
+  std::exception_ptr escaped_;
+};
+
+class [[nodiscard("it joins when it is awaited")]] scope::joining {
+ public:
+  explicit joining(scope& joined) noexcept : scope_{joined} {}
+
+  bool await_ready() const noexcept { return scope_.size_ == 0; }
+  void await_suspend(std::coroutine_handle<> joiner) noexcept {
+    assert(!scope_.joiner_ && "two coroutines join one scope");
+    scope_.joiner_ = joiner;
+  }
+  void await_resume() const {
+    if (scope_.escaped_ != nullptr) {
+      std::rethrow_exception(std::exchange(scope_.escaped_, nullptr));
+    }
+  }
+
+ private:
+  scope& scope_;
+};
+
+inline scope::joining scope::join() noexcept {
+  return joining{*this};
+}
+
+}  // namespace uring
