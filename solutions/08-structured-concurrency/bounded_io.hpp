@@ -6,12 +6,15 @@
 // Threads  the one that runs the context.
 // Errors   an io_result: the request's own; -ETIME if the deadline ended it; -ECANCELED if the
 //          source did. Whatever it had achieved by then wins: no byte that was moved is lost.
+//          std::system_error if the ring takes no more requests.
 // Rule     the request and its deadline are linked, so both are submitted together or not at all.
+//          One completion each: not for multishot requests.
 // See      io_uring_prep_link_timeout(3), io_uring_prep_cancel(3)
 #pragma once
 
 #include <liburing.h>
 
+#include <cassert>
 #include <cerrno>
 #include <chrono>
 #include <coroutine>
@@ -29,12 +32,14 @@
 namespace uring {
 
 // What does not depend on the request: its parts, and the count of those that have not completed.
-class bounded_operation : public cancel_source::target {
+class bounded_operation : public cancel_target {
  protected:
+  // One of our requests: what its user_data points at.
   struct part : io_operation {
     explicit part(bounded_operation& of) noexcept : io_operation{&on_completion}, whole{of} {}
 
     static void on_completion(io_operation& self, const completion& done) {
+      assert((done.flags & IORING_CQE_F_MORE) == 0 && "a multishot request cannot be bounded");
       auto& completed = static_cast<part&>(self);
       completed.res = done.res;
       completed.whole.one_completed();
@@ -45,41 +50,52 @@ class bounded_operation : public cancel_source::target {
   };
 
   bounded_operation(io_context& context, cancel_source* source) noexcept
-      : target{source}, context_{context} {}
+      : context_{context}, source_{source} {}
   ~bounded_operation() = default;
 
+  [[nodiscard]] bool was_canceled() const noexcept {
+    return source_ != nullptr && source_->is_canceled();
+  }
+
+  // What the request says, unless it was ended early: then who ended it. deadline_.res is -ECANCELED
+  // if the request was faster; anything else (-ETIME, -ENOENT, -EALREADY) means that it fired.
   [[nodiscard]] io_result result() const noexcept {
     // --8<-- [start:task-08-4b]
     const bool ended_early = request_.res == -ECANCELED || request_.res == -EINTR;
-    const bool deadline_fired = deadline_.res != 0 && deadline_.res != -ECANCELED;
-    return io_result{ended_early && deadline_fired ? -ETIME : request_.res};
+    if (!ended_early) return io_result{request_.res};
+    const bool deadline_fired = limit_.has_value() && deadline_.res != -ECANCELED;
+    if (deadline_fired) return io_result{-ETIME};
+    return io_result{was_canceled() ? -ECANCELED : request_.res};
     // --8<-- [end:task-08-4b]
   }
 
   io_context& context_;
+  cancel_source* source_;  // null: nobody can cancel it
   std::coroutine_handle<> awaiting_;
   unsigned in_flight_ = 0;  // of the three below
   part request_{*this};
   part deadline_{*this};
   part cancel_{*this};
+  std::optional<::__kernel_timespec> limit_;  // without: no deadline
 
  private:
   // The frame goes on when the last has come, whichever that is: after it nothing refers to us.
   void one_completed() {
-    // --8<-- [start:task-08-3b]
+    // --8<-- [start:task-08-3c]
     if (--in_flight_ > 0) return;
     unlink();
     awaiting_.resume();
-    // --8<-- [end:task-08-3b]
+    // --8<-- [end:task-08-3c]
   }
 
+  // Cancels request_ by its address. That is a request, too: its completion goes to cancel_.
   void ask_to_end() override {
-    // --8<-- [start:task-08-3]
+    // --8<-- [start:task-08-3b]
     context_.start(cancel_, [this](::io_uring_sqe& sqe) {
       ::io_uring_prep_cancel64(&sqe, reinterpret_cast<std::uint64_t>(&request_), 0);
     });
     ++in_flight_;
-    // --8<-- [end:task-08-3]
+    // --8<-- [end:task-08-3b]
   }
 };
 
@@ -88,22 +104,22 @@ class [[nodiscard("nothing is submitted until it is awaited")]] bounded_io : bou
  public:
   bounded_io(const io_request<Prepare>& request, std::optional<std::chrono::nanoseconds> at_most,
              cancel_source* source) noexcept
-      : bounded_operation{request.context, source},
-        prepare_{request.prepare},
-        has_deadline_{at_most.has_value()},
-        limit_{to_timespec(at_most.value_or(std::chrono::nanoseconds{0}))} {}
+      : bounded_operation{request.context, source}, prepare_{request.prepare} {
+    if (at_most.has_value()) limit_ = to_timespec(*at_most);
+  }
 
   bool await_ready() const noexcept { return false; }
 
   // Suspends, unless the source was canceled before.
   bool await_suspend(std::coroutine_handle<> awaiting) {
-    if (is_canceled()) {
+    if (was_canceled()) {
       request_.res = -ECANCELED;
+      deadline_.res = -ECANCELED;
       return false;
     }
     awaiting_ = awaiting;
-    submit();
-    link();
+    limit_.has_value() ? submit_with_deadline() : submit();
+    if (source_ != nullptr) source_->link(*this);
     return true;
   }
 
@@ -111,23 +127,26 @@ class [[nodiscard("nothing is submitted until it is awaited")]] bounded_io : bou
 
  private:
   void submit() {
+    context_.start(request_, prepare_);
+    in_flight_ = 1;
+  }
+
+  // The request, linked to a timeout for it. Both in one submission: reserve() first.
+  void submit_with_deadline() {
     // --8<-- [start:task-08-4]
-    in_flight_ = has_deadline_ ? 2 : 1;
-    context_.reserve(in_flight_);
+    context_.reserve(2);
     context_.start(request_, [this](::io_uring_sqe& sqe) {
       prepare_(sqe);
-      if (has_deadline_) sqe.flags |= IOSQE_IO_LINK;
+      sqe.flags |= IOSQE_IO_LINK;
     });
-    if (!has_deadline_) return;
     context_.start(deadline_, [this](::io_uring_sqe& sqe) {
-      ::io_uring_prep_link_timeout(&sqe, &limit_, 0);
+      ::io_uring_prep_link_timeout(&sqe, &*limit_, 0);
     });
+    in_flight_ = 2;
     // --8<-- [end:task-08-4]
   }
 
   Prepare prepare_;
-  bool has_deadline_;
-  ::__kernel_timespec limit_;
 };
 
 // The request, until `source` is canceled.
@@ -142,9 +161,10 @@ auto with_deadline(const io_request<Prepare>& request, std::chrono::nanoseconds 
   return bounded_io<Prepare>{request, at_most, nullptr};
 }
 
-// Both; -ETIME and -ECANCELED tell which.
+// Both; -ETIME and -ECANCELED tell which. Without `at_most` there is no deadline.
 template <typename Prepare>
-auto with_deadline(const io_request<Prepare>& request, std::chrono::nanoseconds at_most,
+auto with_deadline(const io_request<Prepare>& request,
+                   std::optional<std::chrono::nanoseconds> at_most,
                    cancel_source& source) noexcept {
   return bounded_io<Prepare>{request, at_most, &source};
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Ends operations in flight on request: those that were given this source.
 // Owns     nothing; it lists the operations that are under way.
-// Lifetime it must outlive every operation that was given it.
+// Lifetime it must outlive every operation that was given it, and its parent must outlive it.
 // Threads  the one that runs the io_context.
-// Errors   std::system_error if the ring takes no more requests; what was not asked to end by then
+// Errors   std::system_error if the ring takes no more requests; who was not asked to end by then
 //          is not.
 // Rule     canceled once and for ever: what is awaited with it afterwards ends at once, -ECANCELED.
 //          To cancel is to ask. Only the target's own completion tells how it ended.
@@ -16,41 +16,14 @@
 
 namespace uring {
 
-class cancel_source {
+// What a source asks to end. It is in the source's list as long as it is under way.
+class cancel_target {
  public:
-  class target;
-
-  cancel_source() = default;
-  cancel_source(cancel_source&&) = delete;  // operations hold its address
-  ~cancel_source() { assert(first_ == nullptr && "an operation is in flight and knows this source"); }
-
-  // Asks all that are in flight, and all that will be, to end.
-  void cancel();
-  [[nodiscard]] bool is_canceled() const noexcept { return canceled_; }
-
- private:
-  target* first_ = nullptr;  // of those in flight, in no order
-  bool canceled_ = false;
-};
-
-// An operation that can be asked to end. It is linked in as long as it is in flight.
-class cancel_source::target {
- public:
-  target(target&&) = delete;  // its neighbors hold its address
+  cancel_target(cancel_target&&) = delete;  // its neighbors hold its address
 
  protected:
-  explicit target(cancel_source* source) noexcept : source_{source} {}
-  ~target() = default;
-
-  [[nodiscard]] bool is_canceled() const noexcept { return source_ != nullptr && source_->canceled_; }
-
-  void link() noexcept {
-    if (source_ == nullptr) return;
-    next_ = source_->first_;
-    link_ = &source_->first_;
-    if (next_ != nullptr) next_->link_ = &next_;
-    source_->first_ = this;
-  }
+  cancel_target() = default;
+  ~cancel_target() = default;
 
   void unlink() noexcept {
     if (link_ == nullptr) return;
@@ -61,17 +34,46 @@ class cancel_source::target {
 
  private:
   friend class cancel_source;
-  virtual void ask_to_end() = 0;  // submits a request; completes nothing now
+  virtual void ask_to_end() = 0;  // submits a request, perhaps; completes nothing now
 
-  cancel_source* source_;     // null: nobody can cancel it
-  target* next_ = nullptr;
-  target** link_ = nullptr;   // what points at us: first_, or the next_ before us
+  cancel_target* next_ = nullptr;
+  cancel_target** link_ = nullptr;  // what points at us: first_, or the next_ before us
 };
 
-inline void cancel_source::cancel() {
-  if (canceled_) return;
-  canceled_ = true;
-  for (target* each = first_; each != nullptr; each = each->next_) each->ask_to_end();
-}
+class cancel_source : cancel_target {
+ public:
+  cancel_source() = default;
+  // Canceled with `parent`, too: so a cancel reaches everything below it, and nothing above.
+  explicit cancel_source(cancel_source& parent) : canceled_{parent.canceled_} { parent.link(*this); }
+  ~cancel_source() {
+    assert(first_ == nullptr && "what was given this source is still under way");
+    unlink();
+  }
+
+  // Asks all that are under way, and all that will be, to end.
+  void cancel() {
+    // --8<-- [start:task-08-3]
+    if (canceled_) return;
+    canceled_ = true;
+    for (cancel_target* each = first_; each != nullptr; each = each->next_) each->ask_to_end();
+    // --8<-- [end:task-08-3]
+  }
+
+  [[nodiscard]] bool is_canceled() const noexcept { return canceled_; }
+
+  // From here until it unlinks itself, `target` is asked to end when this is canceled.
+  void link(cancel_target& target) noexcept {
+    target.next_ = first_;
+    target.link_ = &first_;
+    if (first_ != nullptr) first_->link_ = &target.next_;
+    first_ = &target;
+  }
+
+ private:
+  void ask_to_end() override { cancel(); }
+
+  cancel_target* first_ = nullptr;  // of those under way, in no order
+  bool canceled_ = false;
+};
 
 }  // namespace uring

@@ -3,13 +3,15 @@
 // Owns     the tasks, until all have ended.
 // Lifetime `others` must live until then.
 // Threads  the one that runs the io_context.
-// Errors   throws the first exception, in the tasks' order, when all have ended. The first to come
-//          cancels `others`, so that the rest ends early if it listens.
+// Errors   the first exception cancels `others`, so that the rest ends early if it listens; it is
+//          thrown when all have ended. What the rest throws after it is dropped: it is mostly the
+//          news that they were canceled.
 // Rule     returns when the last task has ended, whatever the first one did: nothing is left behind.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <exception>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -28,11 +30,17 @@ namespace uring {
 template <typename T>
 using value_or_nothing = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
+// Runs `joined` and keeps how it ended. If it threw, the counter hears of it, and `others` end.
 template <typename T>
-joined_frame join_or_cancel(task<T> joined, outcome<T>& into, cancel_source& others) {
-  outcome<T> ended = co_await std::move(joined).as_outcome();
-  if (ended.error() != nullptr) others.cancel();
-  into = std::move(ended);
+joined_frame join_or_cancel(join_counter& counter, cancel_source& others, task<T> joined,
+                            outcome<T>& into) {
+  // --8<-- [start:task-08-1c]
+  into = co_await std::move(joined).as_outcome();
+  if (into.error() != nullptr) {
+    counter.failed(into.error());
+    others.cancel();
+  }
+  // --8<-- [end:task-08-1c]
 }
 
 template <typename T>
@@ -53,10 +61,10 @@ task<std::tuple<value_or_nothing<T>...>> when_all(cancel_source& others, task<T>
   auto frames = std::apply(
       [&](outcome<T>&... into) {
         return std::array<joined_frame, sizeof...(T)>{
-            join_or_cancel(std::move(tasks), into, others)...};
+            join_or_cancel(counter, others, std::move(tasks), into)...};
       },
       results);
-  for (joined_frame& each : frames) each.start(counter);
+  for (joined_frame& each : frames) each.start();
   co_await counter;
   co_return std::apply(
       [](outcome<T>&... from) {
@@ -67,16 +75,17 @@ task<std::tuple<value_or_nothing<T>...>> when_all(cancel_source& others, task<T>
 
 // The same for as many tasks as there are at run time; the results in the tasks' order.
 template <typename T>
+  requires(!std::is_reference_v<T>)
 task<std::vector<value_or_nothing<T>>> when_all(cancel_source& others,
                                                 std::vector<task<T>> tasks) {
   std::vector<outcome<T>> results(tasks.size());
   std::vector<joined_frame> frames;
   frames.reserve(tasks.size());
+  join_counter counter{tasks.size()};
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    frames.push_back(join_or_cancel(std::move(tasks[i]), results[i], others));
+    frames.push_back(join_or_cancel(counter, others, std::move(tasks[i]), results[i]));
   }
-  join_counter counter{frames.size()};
-  for (joined_frame& each : frames) each.start(counter);
+  for (joined_frame& each : frames) each.start();
   co_await counter;
   std::vector<value_or_nothing<T>> values;
   values.reserve(results.size());

@@ -35,9 +35,10 @@ struct first_ended {
   outcome<T> result;
 };
 
-// The first to arrive leaves its outcome, and cancels the others.
+// The first to end leaves its index and how it ended, and cancels the others.
 template <typename T>
-joined_frame race(task<T> runner, std::size_t index, first_ended<T>& first, cancel_source& losers) {
+joined_frame race([[maybe_unused]] join_counter& counter, cancel_source& losers, task<T> runner,
+                  std::size_t index, first_ended<T>& first) {
   outcome<T> ended = co_await std::move(runner).as_outcome();
   // --8<-- [start:task-08-2]
   if (first.index.has_value()) co_return;
@@ -51,14 +52,15 @@ template <typename T>
 task<first_result<T>> when_any(cancel_source& losers, std::vector<task<T>> tasks) {
   assert(!tasks.empty() && "nobody can be the first of none");
   first_ended<T> first;
+  join_counter counter{tasks.size()};
   std::vector<joined_frame> frames;
   frames.reserve(tasks.size());
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    frames.push_back(race(std::move(tasks[i]), i, first, losers));
-  }
+  // A frame for each task, which start() will run; then all are joined, the losers too.
   // --8<-- [start:task-08-2b]
-  join_counter counter{frames.size()};
-  for (joined_frame& each : frames) each.start(counter);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    frames.push_back(race(counter, losers, std::move(tasks[i]), i, first));
+  }
+  for (joined_frame& each : frames) each.start();
   co_await counter;
   // --8<-- [end:task-08-2b]
   co_return first_result<T>{*first.index, take_or_nothing(first.result)};
