@@ -18,6 +18,7 @@
 #include <exception>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "io_operation.hpp"
@@ -54,12 +55,13 @@ class io_context {
   void stop() noexcept { stopping_ = cancel_due_ = true; }
   [[nodiscard]] bool is_stopping() const noexcept { return stopping_; }
 
-  // Prepares a request by `prepare(sqe)`; `operation` will be told how it ends. The next turn
-  // submits it.
+  // Prepares a request by `prepare(sqe)`, which must not throw; `operation` will be told how it
+  // ends. The next turn submits it.
   template <typename Prepare>
   void start(io_operation& operation, const Prepare& prepare) {
     ::io_uring_sqe& sqe = ring_.get_sqe();
-    prepare(sqe);
+    // Not to be left in the middle: what stands in a slot of the queue is submitted.
+    [&]() noexcept { prepare(sqe); }();
     ::io_uring_sqe_set_data(&sqe, &operation);
     ++in_flight_;
     cancel_due_ = stopping_;
@@ -76,33 +78,62 @@ class io_context {
     });
   }
 
+  // --8<-- [start:deliver]
+  // Gives a completion to its operation. Unless more follow, the kernel is done with it, and what
+  // the operation resumes may destroy it. Public for tests, which play the kernel.
+  void deliver(const completion& done) {
+    if ((done.flags & IORING_CQE_F_MORE) == 0) --in_flight_;
+    reinterpret_cast<io_operation*>(done.user_data)->complete(done);
+  }
+  // --8<-- [end:deliver]
+
+  // One completion will come that nobody starts here: the message of another context's msg_ring_op.
+  // Whoever calls this sees to it that it is sent, or run() waits for it.
+  void expect_message() noexcept { ++in_flight_; }
+
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_; }
+
+  // For io_uring_register_*(3) and for a message's address; its queues are ours.
+  [[nodiscard]] ::io_uring& handle() noexcept { return ring_.handle(); }
 
  private:
   // --8<-- [start:turn]
-  // One system call, then everything that has completed.
+  // One round of the loop: one system call, then everything that has completed.
   void turn() {
+    if (tasks_.any_escaped() && !stopping_) stop();
     if (cancel_due_) cancel_everything();
-    const wake woken = ring_.submit_and_wait(wait_at_most());
-    for (const completion& done : ring_.reap()) deliver(done);
-    if (tasks_.any_escaped()) stop();
+    const wake woken = wait_and_deliver();
     // It was on its way to wait when we canceled, and was missed: once more.
     if (stopping_ && woken == wake::timeout) cancel_due_ = true;
   }
   // --8<-- [end:turn]
 
-  // Gives a completion to its operation. Unless more follow, the kernel is done with it.
-  void deliver(const completion& done) {
-    // --8<-- [start:task-07-2]
-    if ((done.flags & IORING_CQE_F_MORE) == 0) --in_flight_;
-    reinterpret_cast<io_operation*>(done.user_data)->complete(done);
-    // --8<-- [end:task-07-2]
+  // Hands the kernel what was started and waits, both in one system call, but no longer than
+  // wait_at_most(). Delivers everything that has completed. Returns why the wait ended.
+  wake wait_and_deliver() {
+    // --8<-- [start:task-07-3]
+    const wake woken = ring_.submit_and_wait(wait_at_most());
+    for (const completion& done : ring_.reap()) deliver(done);
+    return woken;
+    // --8<-- [end:task-07-3]
+  }
+
+  // Turns as long as there are tasks. Tasks that wait while nothing is in flight would wait for
+  // ever: that is a std::logic_error, not a sleep.
+  void turn_until_all_have_ended() {
+    // --8<-- [start:task-07-3b]
+    while (!tasks_.empty()) {
+      if (in_flight_ == 0) {
+        throw std::logic_error{"every task waits, and no operation is in flight to wake one"};
+      }
+      turn();
+    }
+    // --8<-- [end:task-07-3b]
   }
 
   void cancel_everything() {
-    start(nobody_, [](::io_uring_sqe& sqe) {
-      ::io_uring_prep_cancel64(&sqe, 0, IORING_ASYNC_CANCEL_ANY);
-    });
+    start(nobody_,
+          [](::io_uring_sqe& sqe) { ::io_uring_prep_cancel64(&sqe, 0, IORING_ASYNC_CANCEL_ANY); });
     cancel_due_ = false;
   }
 
@@ -132,14 +163,7 @@ inline void io_context::spawn(task<> started) {
 inline void io_context::run() {
   try {
     const running_coroutines here;
-    // --8<-- [start:task-07-2b]
-    while (!tasks_.empty()) {
-      if (in_flight_ == 0) {
-        throw std::logic_error{"every task waits, and no operation is in flight to wake one"};
-      }
-      turn();
-    }
-    // --8<-- [end:task-07-2b]
+    turn_until_all_have_ended();
   } catch (...) {
     end_all();
     throw;
@@ -147,7 +171,9 @@ inline void io_context::run() {
   tasks_.rethrow_escaped();
 }
 
-// After this no task is left. It ends as many as it can by canceling what they wait for.
+// Cancels what tasks wait for, so that they end; those that then wait for nothing are destroyed.
+// If the ring has failed, it can still be asked to let go of every buffer. If not even that works,
+// the frames that it may write to are better lost.
 inline void io_context::end_all() noexcept {
   const auto give_up_at = std::chrono::steady_clock::now() + end_at_most_s;
   stop();
@@ -155,9 +181,11 @@ inline void io_context::end_all() noexcept {
     const running_coroutines here;
     while (in_flight_ > 0 && std::chrono::steady_clock::now() < give_up_at) turn();
   } catch (const std::exception& error) {
-    common::log(std::string{"io_context: a frame is lost: "} + error.what());
+    common::log(std::string{"io_context: cannot wait for what is in flight: "} + error.what());
   }
-  in_flight_ == 0 ? tasks_.destroy_all() : tasks_.abandon();
+  if (in_flight_ > 0 && !ring_.cancel_all()) return tasks_.abandon();
+  in_flight_ = 0;
+  tasks_.destroy_all();
 }
 
 template <typename T>

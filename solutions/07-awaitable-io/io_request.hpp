@@ -12,7 +12,7 @@
 
 #include <coroutine>
 #include <cstdint>
-#include <utility>
+#include <type_traits>
 
 #include "io_context.hpp"
 #include "io_operation.hpp"
@@ -37,18 +37,21 @@ struct [[nodiscard("nothing is submitted until it is awaited")]] io_request {
 // A request under way, at an address that the kernel knows.
 template <typename Prepare>
 class io_awaitable : public io_operation {
+  // A temporary with a destructor beside co_await is what GCC 12 gets wrong.
+  static_assert(std::is_trivially_destructible_v<Prepare>, "prepare must hold plain values only");
+
  public:
   explicit io_awaitable(const io_request<Prepare>& request) noexcept
       : io_operation{&on_completion}, request_{request} {}
 
   bool await_ready() const noexcept { return false; }
 
-  // Puts the request into the queue, and remembers whom its completion will resume.
+  // Remembers whom the completion will resume, and starts the request.
   void await_suspend(std::coroutine_handle<> awaiting) {
-    // --8<-- [start:task-07-3]
+    // --8<-- [start:task-07-1]
     awaiting_ = awaiting;
     request_.context.start(*this, request_.prepare);
-    // --8<-- [end:task-07-3]
+    // --8<-- [end:task-07-1]
   }
 
   io_result await_resume() const noexcept { return io_result{res_}; }
@@ -56,11 +59,11 @@ class io_awaitable : public io_operation {
  private:
   // Keeps the result for await_resume(), and resumes the frame; `self` may be gone after that.
   static void on_completion(io_operation& self, const completion& done) {
-    // --8<-- [start:task-07-1]
+    // --8<-- [start:task-07-1b]
     auto& completed = static_cast<io_awaitable&>(self);
     completed.res_ = done.res;
     completed.awaiting_.resume();
-    // --8<-- [end:task-07-1]
+    // --8<-- [end:task-07-1b]
   }
 
   io_request<Prepare> request_;

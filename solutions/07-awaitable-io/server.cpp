@@ -1,8 +1,14 @@
+// SPDX-License-Identifier: MIT
+// 07-server: one thread, every client a coroutine.
+//
+//   ./course run 07 -- --port 9000 --ring-flags defer
 #include <utility>
+
 #include "announce.hpp"
+#include "echo_server.hpp"
 #include "listen.hpp"
 #include "program_main.hpp"
-#include "echo_server.hpp"
+
 int main(int argc, char** argv) {
   common::flag_set flags{"Chapter 07: an echo server, a coroutine for each client."};
   const uring::ring_command_line ring{flags};

@@ -58,9 +58,9 @@ class spawned_tasks::keeper {
  public:
   struct promise_type {
     // [dcl.fct.def.coroutine] gives the promise what the coroutine gets.
-    promise_type(spawned_tasks& all, const task<>&) : all_{all} { all_.frames_.insert(frame()); }
+    promise_type(spawned_tasks& all, const task<>&) : all_{all} { all_.frames_.insert(address()); }
     promise_type(promise_type&&) = delete;
-    ~promise_type() { all_.frames_.erase(frame()); }
+    ~promise_type() { all_.frames_.erase(address()); }
 
     keeper get_return_object() noexcept { return {}; }
     std::suspend_never initial_suspend() const noexcept { return {}; }
@@ -69,23 +69,23 @@ class spawned_tasks::keeper {
     void unhandled_exception() const noexcept { std::terminate(); }  // as_outcome() lets none out
 
    private:
-    void* frame() { return std::coroutine_handle<promise_type>::from_promise(*this).address(); }
+    void* address() { return std::coroutine_handle<promise_type>::from_promise(*this).address(); }
 
     spawned_tasks& all_;
   };
 };
 
 inline void spawned_tasks::start(task<> started) {
-  // --8<-- [start:task-07-4]
+  // --8<-- [start:task-07-2]
   keep(*this, std::move(started));
-  // --8<-- [end:task-07-4]
+  // --8<-- [end:task-07-2]
 }
 
 inline spawned_tasks::keeper spawned_tasks::keep(spawned_tasks& all, task<> started) {
-  // --8<-- [start:task-07-4b]
+  // --8<-- [start:task-07-2b]
   const outcome<void> ended = co_await std::move(started).as_outcome();
   if (ended.error() != nullptr && all.escaped_ == nullptr) all.escaped_ = ended.error();
-  // --8<-- [end:task-07-4b]
+  // --8<-- [end:task-07-2b]
 }
 
 }  // namespace uring
