@@ -14,6 +14,7 @@
 
 #include <liburing.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <chrono>
@@ -26,7 +27,7 @@
 #include "io_operation.hpp"
 #include "io_request.hpp"
 #include "io_result.hpp"
-#include "timespec.hpp"
+#include "operations.hpp"
 #include "todo.hpp"
 
 namespace uring {
@@ -105,7 +106,8 @@ class [[nodiscard("nothing is submitted until it is awaited")]] bounded_io : bou
   bounded_io(const io_request<Prepare>& request, std::optional<std::chrono::nanoseconds> at_most,
              cancel_source* source) noexcept
       : bounded_operation{request.context, source}, prepare_{request.prepare} {
-    if (at_most.has_value()) limit_ = to_timespec(*at_most);
+    constexpr std::chrono::nanoseconds none{0};
+    if (at_most.has_value()) limit_ = to_timespec(std::max(*at_most, none));
   }
 
   bool await_ready() const noexcept { return false; }
