@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// Task 08.2: the first of several tasks, and what becomes of the others.
+#include "when_any.hpp"
+
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <cerrno>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bounded_io.hpp"
+#include "counted.hpp"
+#include "operations.hpp"
+#include "silent_socket.hpp"
+
+using namespace std::chrono_literals;
+using course_test::counted;
+using course_test::silent_socket;
+using uring::cancel_source;
+using uring::io_context;
+using uring::io_result;
+using uring::task;
+
+namespace {
+
+struct ends {
+  int completed = 0;
+  int canceled = 0;
+};
+
+task<std::string> name_after(io_context& context, int turns, std::string name, counted) {
+  for (int i = 0; i < turns; ++i) {
+    const io_result turned = co_await uring::nop_op(context);
+    turned.or_throw("nop");
+  }
+  co_return name;
+}
+
+// Ends only if it is canceled.
+task<std::string> listen(io_context& context, int fd, cancel_source& source, ends& how, counted) {
+  std::array<std::byte, 16> buffer;
+  const io_result received = co_await uring::cancelable(uring::recv_op(context, fd, buffer), source);
+  if (received) FAIL_CHECK("recv returned, but nothing was written: the loser was not canceled");
+  ++(received.error() == ECANCELED ? how.canceled : how.completed);
+  co_return "a loser";
+}
+
+task<std::string> throw_after(io_context& context, int turns, std::string what, counted) {
+  for (int i = 0; i < turns; ++i) {
+    const io_result turned = co_await uring::nop_op(context);
+    turned.or_throw("nop");
+  }
+  throw std::runtime_error{what};
+}
+
+}  // namespace
+
+TEST_CASE("08.2 the first to end wins, and the losers are canceled", "[08.2]") {
+  io_context context;
+  const silent_socket silent;
+  cancel_source losers;
+  ends how;
+  UNSCOPED_INFO("the winner must cancel the others: they wait for what does not come");
+  const auto first = context.run(
+      uring::when_any(losers, listen(context, silent.fd(), losers, how, {}),
+                      name_after(context, 2, "the winner", {}),
+                      listen(context, silent.fd(), losers, how, {})));
+  CHECK(first.index == 1);
+  CHECK(first.value == "the winner");
+  UNSCOPED_INFO("every loser ends, and is joined, before when_any returns");
+  CHECK(how.canceled == 2);
+}
+
+TEST_CASE("08.2 nothing is in flight and no frame is left when it returns", "[08.2]") {
+  struct check {
+    static task<> nothing_is_left(io_context& context, int fd) {
+      cancel_source losers;
+      ends how;
+      const auto first = co_await uring::when_any(losers, listen(context, fd, losers, how, {}),
+                                                  name_after(context, 1, "done", {}));
+      CHECK(first.value == "done");
+      UNSCOPED_INFO(
+          "the loser's recv is still in flight: its frame must not go before its completion. Cancel "
+          "*and* join");
+      CHECK(context.in_flight() == 0);
+      UNSCOPED_INFO("a loser's frame outlived when_any");
+      CHECK(counted::alive == 0);
+    }
+  };
+  io_context context;
+  const silent_socket silent;
+  context.run(check::nothing_is_left(context, silent.fd()));
+}
+
+TEST_CASE("08.2 a loser that cannot be canceled is waited for", "[08.2]") {
+  io_context context;
+  cancel_source losers;
+  const auto first = context.run(uring::when_any(losers, name_after(context, 5, "late", {}),
+                                                 name_after(context, 1, "early", {})));
+  UNSCOPED_INFO("the result is the first one's: a later end must not replace it");
+  CHECK(first.value == "early");
+  CHECK(first.index == 1);
+  UNSCOPED_INFO("it was not joined");
+  CHECK(counted::alive == 0);
+}
+
+TEST_CASE("08.2 what a loser throws is dropped", "[08.2]") {
+  io_context context;
+  cancel_source losers;
+  const auto first = context.run(uring::when_any(losers, throw_after(context, 3, "too late", {}),
+                                                 name_after(context, 1, "early", {})));
+  UNSCOPED_INFO("an outcome that came second was taken for the first");
+  CHECK(first.value == "early");
+  CHECK(counted::alive == 0);
+}
+
+TEST_CASE("08.2 what the winner throws is thrown, when the losers have ended", "[08.2]") {
+  struct check {
+    static task<std::string> what_it_throws(io_context& context, int fd, ends& how) {
+      cancel_source losers;
+      try {
+        co_await uring::when_any(losers, listen(context, fd, losers, how, {}),
+                                 throw_after(context, 1, "the winner's", {}));
+      } catch (const std::runtime_error& error) {
+        co_return error.what();
+      }
+      co_return "nothing";
+    }
+  };
+  io_context context;
+  const silent_socket silent;
+  ends how;
+  UNSCOPED_INFO("to fail first is to end first");
+  CHECK(context.run(check::what_it_throws(context, silent.fd(), how)) == "the winner's");
+  CHECK(how.canceled == 1);
+}
+
+TEST_CASE("08.2 a winner that never waits cancels those who are started after it", "[08.2]") {
+  io_context context;
+  const silent_socket silent;
+  cancel_source losers;
+  ends how;
+  const auto first = context.run(uring::when_any(losers, name_after(context, 0, "at once", {}),
+                                                 listen(context, silent.fd(), losers, how, {})));
+  CHECK(first.value == "at once");
+  UNSCOPED_INFO("it was never started, or is still waiting: all are started, all are joined");
+  CHECK(how.canceled == 1);
+}
+
+TEST_CASE("08.2 of several that end at once, one wins", "[08.2]") {
+  io_context context;
+  for (int round = 0; round < 100; ++round) {
+    cancel_source losers;
+    std::vector<task<std::string>> runners;
+    for (int i = 0; i < 10; ++i) {
+      runners.push_back(name_after(context, 1, std::to_string(i), {}));
+    }
+    const auto first = context.run(uring::when_any(losers, std::move(runners)));
+    UNSCOPED_INFO("index and value are not of the same task: only the first one may leave both");
+    REQUIRE(first.value == std::to_string(first.index));
+    REQUIRE(counted::alive == 0);
+  }
+}
