@@ -72,6 +72,13 @@ class ring {
     return reaped_;
   }
 
+  // Cancels everything in flight and waits until the kernel has let go of every buffer. False if it
+  // has not within cancel_at_most_s.
+  bool cancel_all() noexcept;
+
+  // For io_uring_register_*(3); the queues are ours.
+  [[nodiscard]] ::io_uring& handle() noexcept { return ring_; }
+
  private:
   static constexpr int attempts_max = 1000;
   static constexpr int cancel_at_most_s = 1;
@@ -110,12 +117,17 @@ inline ring::ring(const ring_options& options) {
   reaped_.reserve(ring_.cq.ring_entries);
 }
 
-inline ring::~ring() {
-  // Closing the descriptor would cancel, too, but not wait: buffers could be written after that.
+inline bool ring::cancel_all() noexcept {
   ::io_uring_sync_cancel_reg everything{};
   everything.flags = IORING_ASYNC_CANCEL_ANY;
   everything.timeout.tv_sec = cancel_at_most_s;
-  ::io_uring_register_sync_cancel(&ring_, &everything);
+  const int result = ::io_uring_register_sync_cancel(&ring_, &everything);
+  return result >= 0 || result == -ENOENT;  // ENOENT: nothing was in flight
+}
+
+inline ring::~ring() {
+  // Closing the descriptor would cancel, too, but not wait: buffers could be written after that.
+  cancel_all();
   ::io_uring_queue_exit(&ring_);
 }
 

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,8 +39,19 @@ struct get_request {
   std::string path;
 };
 
+// What would end a line, or the word that it stands in, must not get into a request.
+inline void refuse_gaps(const std::string& part) {
+  const auto is_gap = [](unsigned char c) { return c <= ' ' || c == 0x7f; };
+  if (part.empty() || std::ranges::any_of(part, is_gap)) {
+    throw std::invalid_argument{"HOST and PATH have neither blanks nor control characters"};
+  }
+}
+
 // A literal IPv6 address stands in brackets, and the usual port is left out.
 [[nodiscard]] inline std::string to_text(const get_request& request) {
+  refuse_gaps(request.host);
+  refuse_gaps(request.path);
+  if (!request.path.starts_with('/')) throw std::invalid_argument{"PATH begins with a slash"};
   const bool is_ipv6 = request.host.find(':') != std::string::npos;
   std::string host = is_ipv6 ? "[" + request.host + "]" : request.host;
   if (request.port != 80) host += ":" + std::to_string(request.port);
@@ -113,9 +125,9 @@ class http_input {
 
 // --8<-- [start:get]
 inline task<> http_get(io_context& context, get_request request, download& into) {
+  const std::string text = to_text(request);
   std::vector<peer_address> addresses = resolve(request.host, request.port);
   const common::unique_fd socket = co_await connect_to_any(context, std::move(addresses));
-  const std::string text = to_text(request);
   co_await send_all(context, socket.get(), std::as_bytes(std::span{text}));
 
   http_input input{context, socket.get()};

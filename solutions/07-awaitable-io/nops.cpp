@@ -129,7 +129,6 @@ int main(int argc, char** argv) {
     if (chosen == "all") return compare(count);
     const auto* const found = std::ranges::find(ways, chosen, &way::name);
     const double ns = ns_per_operation({found->name, batch, found->run}, count);
-    std::cout << count << " of " << chosen << ", " << std::fixed << std::setprecision(1) << ns
-              << " ns each\n";
+    std::cout << "ns per operation: " << std::fixed << std::setprecision(1) << ns << '\n';
   });
 }
