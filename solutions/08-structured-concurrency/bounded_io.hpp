@@ -58,16 +58,21 @@ class bounded_operation : public cancel_target {
     return source_ != nullptr && source_->is_canceled();
   }
 
-  // What the request says, unless it was ended early: then who ended it. deadline_.res is -ECANCELED
-  // if the request was faster; anything else (-ETIME, -ENOENT, -EALREADY) means that it fired.
+  // How it ended. With a deadline, deadline_.res is -ECANCELED if the request was faster; anything
+  // else (-ETIME, -ENOENT, -EALREADY) means that the deadline fired. Even so the request may have
+  // got what it wanted. Only one that was ended early (-ECANCELED, or -EINTR) ended with -ETIME.
   [[nodiscard]] io_result result() const noexcept {
+    if (!limit_.has_value()) return own_result();
     // --8<-- [start:task-08-4b]
     const bool ended_early = request_.res == -ECANCELED || request_.res == -EINTR;
-    if (!ended_early) return io_result{request_.res};
-    const bool deadline_fired = limit_.has_value() && deadline_.res != -ECANCELED;
-    if (deadline_fired) return io_result{-ETIME};
-    return io_result{was_canceled() ? -ECANCELED : request_.res};
+    const bool deadline_fired = deadline_.res != -ECANCELED;
+    return ended_early && deadline_fired ? io_result{-ETIME} : own_result();
     // --8<-- [end:task-08-4b]
+  }
+
+  // A worker of the kernel's that is asked to end is interrupted: that is canceled, too.
+  [[nodiscard]] io_result own_result() const noexcept {
+    return io_result{request_.res == -EINTR && was_canceled() ? -ECANCELED : request_.res};
   }
 
   io_context& context_;
@@ -82,21 +87,21 @@ class bounded_operation : public cancel_target {
  private:
   // The frame goes on when the last has come, whichever that is: after it nothing refers to us.
   void one_completed() {
-    // --8<-- [start:task-08-3c]
+    // --8<-- [start:task-08-3b]
     if (--in_flight_ > 0) return;
     unlink();
     awaiting_.resume();
-    // --8<-- [end:task-08-3c]
+    // --8<-- [end:task-08-3b]
   }
 
   // Cancels request_ by its address. That is a request, too: its completion goes to cancel_.
   void ask_to_end() override {
-    // --8<-- [start:task-08-3b]
+    // --8<-- [start:task-08-3]
     context_.start(cancel_, [this](::io_uring_sqe& sqe) {
       ::io_uring_prep_cancel64(&sqe, reinterpret_cast<std::uint64_t>(&request_), 0);
     });
     ++in_flight_;
-    // --8<-- [end:task-08-3b]
+    // --8<-- [end:task-08-3]
   }
 };
 

@@ -12,8 +12,6 @@
 
 #include <cassert>
 
-#include "todo.hpp"
-
 namespace uring {
 
 // What a source asks to end. It is in the source's list as long as it is under way.
@@ -44,20 +42,22 @@ class cancel_source : cancel_target {
  public:
   cancel_source() = default;
   // Canceled with `parent`, too: so a cancel reaches everything below it, and nothing above.
-  explicit cancel_source(cancel_source& parent) : canceled_{parent.canceled_} { parent.link(*this); }
+  explicit cancel_source(cancel_source& parent) : canceled_{parent.canceled_} {
+    parent.link(*this);
+  }
   ~cancel_source() {
     assert(first_ == nullptr && "what was given this source is still under way");
     unlink();
   }
 
+  // --8<-- [start:cancel]
   // Asks all that are under way, and all that will be, to end.
   void cancel() {
-    // --8<-- [start:task-08-3]
     if (canceled_) return;
     canceled_ = true;
     for (cancel_target* each = first_; each != nullptr; each = each->next_) each->ask_to_end();
-    // --8<-- [end:task-08-3]
   }
+  // --8<-- [end:cancel]
 
   [[nodiscard]] bool is_canceled() const noexcept { return canceled_; }
 

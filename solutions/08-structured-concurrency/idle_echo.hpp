@@ -82,7 +82,8 @@ class idle_echo {
 
   task<> accept_clients() {
     while (!waiting_.is_canceled()) {
-      const io_result accepted = co_await cancelable(accept_op(context_, listener_.get()), waiting_);
+      const io_result accepted =
+          co_await cancelable(accept_op(context_, listener_.get()), waiting_);
       common::unique_fd client{accepted.fd()};
       if (client.valid()) {
         sessions_.spawn(serve(std::move(client)));
@@ -146,8 +147,7 @@ class idle_echo {
   // Some of it, or -ETIME if the client has taken nothing for idle_timeout. A send that can be done
   // at once needs no deadline, and that is nearly every one.
   task<io_result> send(int socket, std::span<const std::byte> data) {
-    const io_result at_once =
-        co_await send_op(context_, socket, data, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const io_result at_once = co_await send_op(context_, socket, data, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (at_once.error() != EAGAIN) co_return at_once;
     for (;;) {
       const int before = bytes_not_taken(socket);

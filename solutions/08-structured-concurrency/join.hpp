@@ -13,6 +13,9 @@
 #include <exception>
 #include <utility>
 
+#include "cancel_source.hpp"
+#include "outcome.hpp"
+#include "task.hpp"
 #include "todo.hpp"
 
 namespace uring {
@@ -95,5 +98,18 @@ struct joined_frame::promise_type {
 
   join_counter& counter;
 };
+
+// Runs `joined` and keeps how it ended. If it threw, the counter hears of it, and `others` end.
+template <typename T>
+joined_frame join_or_cancel(join_counter& counter, cancel_source& others, task<T> joined,
+                            outcome<T>& into) {
+  // --8<-- [start:task-08-1c]
+  into = co_await std::move(joined).as_outcome();
+  if (into.error() != nullptr) {
+    counter.failed(into.error());
+    others.cancel();
+  }
+  // --8<-- [end:task-08-1c]
+}
 
 }  // namespace uring

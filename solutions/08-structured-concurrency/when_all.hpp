@@ -22,26 +22,12 @@
 #include "join.hpp"
 #include "outcome.hpp"
 #include "task.hpp"
-#include "todo.hpp"
 
 namespace uring {
 
 // In a tuple a task<> has the place of a std::monostate.
 template <typename T>
 using value_or_nothing = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
-
-// Runs `joined` and keeps how it ended. If it threw, the counter hears of it, and `others` end.
-template <typename T>
-joined_frame join_or_cancel(join_counter& counter, cancel_source& others, task<T> joined,
-                            outcome<T>& into) {
-  // --8<-- [start:task-08-1c]
-  into = co_await std::move(joined).as_outcome();
-  if (into.error() != nullptr) {
-    counter.failed(into.error());
-    others.cancel();
-  }
-  // --8<-- [end:task-08-1c]
-}
 
 template <typename T>
 value_or_nothing<T> take_or_nothing(outcome<T>& from) {
@@ -76,8 +62,7 @@ task<std::tuple<value_or_nothing<T>...>> when_all(cancel_source& others, task<T>
 // The same for as many tasks as there are at run time; the results in the tasks' order.
 template <typename T>
   requires(!std::is_reference_v<T>)
-task<std::vector<value_or_nothing<T>>> when_all(cancel_source& others,
-                                                std::vector<task<T>> tasks) {
+task<std::vector<value_or_nothing<T>>> when_all(cancel_source& others, std::vector<task<T>> tasks) {
   std::vector<outcome<T>> results(tasks.size());
   std::vector<joined_frame> frames;
   frames.reserve(tasks.size());

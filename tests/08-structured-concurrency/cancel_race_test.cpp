@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task 08.3: ten thousand cancels against ten thousand completions. A request ends in one way: it
+// Tasks 08.3 and 08.4: ten thousand cancels against ten thousand completions. A request ends in one way: it
 // has received the byte, or the byte is still in the socket. Never both, never neither.
 #include <sys/socket.h>
 
@@ -11,21 +11,21 @@
 #include <cstddef>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bounded_io.hpp"
 #include "counted.hpp"
 #include "operations.hpp"
 #include "ring_modes.hpp"
-#include "scope.hpp"
 #include "socket_pair.hpp"
+#include "when_all.hpp"
 
 using namespace std::chrono_literals;
 using course_test::counted;
 using uring::cancel_source;
 using uring::io_context;
 using uring::io_result;
-using uring::scope;
 using uring::task;
 
 namespace {
@@ -66,11 +66,11 @@ struct tally {
   int otherwise = 0;
 };
 
-task<> receive_byte(io_context& context, int fd, bool has_deadline, cancel_source& source,
-                    tally& ends, counted) {
+using limit = std::optional<std::chrono::nanoseconds>;
+
+task<> receive_byte(io_context& context, int fd, limit at_most, cancel_source& source, tally& ends,
+                    counted) {
   std::array<std::byte, 1> byte;
-  std::optional<std::chrono::nanoseconds> at_most;
-  if (has_deadline) at_most = 10s;
   const io_result received =
       co_await uring::with_deadline(uring::recv_op(context, fd, byte), at_most, source);
   if (received && received.count() == 1) {
@@ -94,7 +94,7 @@ constexpr int lanes = 50;
 constexpr int rounds = 200;
 
 // By turns: the byte is there already; it comes about now; it comes only after the end.
-task<> race(io_context& context, writer& other, int lane, tally& ends) {
+task<> race(io_context& context, writer& other, int lane, limit at_most, tally& ends) {
   const course_test::socket_pair sockets = course_test::unix_pair();
   for (int i = lane; i < lane + rounds; ++i) {
     const bool comes_later = i % 8 == 7;
@@ -106,10 +106,10 @@ task<> race(io_context& context, writer& other, int lane, tally& ends) {
     }
     tally own;
     cancel_source source;
-    scope both{context};
-    both.spawn(receive_byte(context, sockets.theirs.get(), i % 2 == 0, source, own, {}));
-    both.spawn(cancel_after(context, i % 3, source));
-    co_await both.join();
+    cancel_source unused;
+    co_await uring::when_all(unused,
+                             receive_byte(context, sockets.theirs.get(), at_most, source, own, {}),
+                             cancel_after(context, i % 3, source));
     if (comes_later) other.write_soon(sockets.ours.get());
     if (own.canceled > 0) {  // then its byte is still to be received
       std::array<std::byte, 2> rest;
@@ -121,24 +121,24 @@ task<> race(io_context& context, writer& other, int lane, tally& ends) {
     ends.otherwise += own.otherwise;
   }
   std::array<std::byte, 1> none;
-  const io_result more =
-      co_await uring::recv_op(context, sockets.theirs.get(), none, MSG_DONTWAIT);
+  const io_result more = co_await uring::recv_op(context, sockets.theirs.get(), none, MSG_DONTWAIT);
   UNSCOPED_INFO("a byte was reported as not received, and was; or the other way round");
   CHECK(more.error() == EAGAIN);
 }
 
 // Many at a time, so that a turn has many of each.
-task<> race_all(io_context& context, tally& ends) {
+task<> race_all(io_context& context, limit at_most, tally& ends) {
   writer other{static_cast<std::size_t>(lanes * rounds)};
-  scope all{context};
-  for (int lane = 0; lane < lanes; ++lane) all.spawn(race(context, other, lane, ends));
-  co_await all.join();
+  cancel_source unused;
+  std::vector<task<>> all;
+  for (int lane = 0; lane < lanes; ++lane) all.push_back(race(context, other, lane, at_most, ends));
+  co_await uring::when_all(unused, std::move(all));
 }
 
-void check_race(const uring::ring_options& options) {
+void check_race(const uring::ring_options& options, limit at_most = std::nullopt) {
   io_context context{options};
   tally ends;
-  context.run(race_all(context, ends));
+  context.run(race_all(context, at_most, ends));
   UNSCOPED_INFO("completed " << ends.completed << ", canceled " << ends.canceled);
   CHECK(ends.completed + ends.canceled == lanes * rounds);
   UNSCOPED_INFO("a request ended in a third way, or a canceled one's byte was not there");
@@ -174,4 +174,17 @@ TEST_CASE("08.3 ten thousand races end completed or canceled, tiny rings", "[08.
 
 TEST_CASE("08.3 ten thousand races end completed or canceled, defer and tiny rings", "[08.3]") {
   check_race({.mode = uring::ring_mode::defer, .sq_entries = 4, .cq_entries = 8});
+}
+
+TEST_CASE("08.4 ten thousand races with a deadline end completed or canceled", "[08.4]") {
+  check_race({.mode = uring::ring_mode::plain}, 10s);
+}
+
+TEST_CASE("08.4 ten thousand races with a deadline end completed or canceled, sqpoll", "[08.4]") {
+  check_race({.mode = uring::ring_mode::sqpoll}, 10s);
+}
+
+TEST_CASE("08.4 ten thousand races with a deadline end completed or canceled, defer and tiny rings",
+          "[08.4]") {
+  check_race({.mode = uring::ring_mode::defer, .sq_entries = 4, .cq_entries = 8}, 10s);
 }

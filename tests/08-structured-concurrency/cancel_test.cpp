@@ -8,15 +8,16 @@
 #include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bounded_io.hpp"
 #include "counted.hpp"
 #include "listen.hpp"
 #include "operations.hpp"
 #include "ring_modes.hpp"
-#include "scope.hpp"
 #include "silent_socket.hpp"
 #include "when_all.hpp"
+#include "when_any.hpp"
 
 using namespace std::chrono_literals;
 using course_test::counted;
@@ -68,7 +69,8 @@ TEST_CASE("08.3 a recv that nothing comes for ends with ECANCELED", "[08.3]") {
     UNSCOPED_INFO("no error: nobody asked the recv to end, and the test had to shut its socket");
     CHECK(std::get<0>(ended).error == ECANCELED);
     UNSCOPED_INFO(
-        "the frame went on while the answer to the cancel was on its way: the kernel has an address "
+        "the frame went on while the answer to the cancel was on its way: the kernel has an "
+        "address "
         "in it");
     CHECK(std::get<0>(ended).in_flight == 0);
     CHECK(counted::alive == 0);
@@ -81,8 +83,8 @@ TEST_CASE("08.3 a cancel that comes before the request was submitted ends it, to
   cancel_source source;
   cancel_source unused;
   UNSCOPED_INFO("both stand in the queue, in this order: the recv, then the cancel");
-  const auto ended = context.run(uring::when_all(
-      unused, receive(context, silent.fd(), source, {}), cancel_after(context, 0, source)));
+  const auto ended = context.run(uring::when_all(unused, receive(context, silent.fd(), source, {}),
+                                                 cancel_after(context, 0, source)));
   CHECK(std::get<0>(ended).error == ECANCELED);
 }
 
@@ -92,14 +94,14 @@ TEST_CASE("08.3 what had come by then is received, not lost", "[08.3]") {
   silent.say("news");
   cancel_source source;
   cancel_source unused;
-  const auto ended = context.run(uring::when_all(
-      unused, receive(context, silent.fd(), source, {}), cancel_after(context, 0, source)));
+  const auto ended = context.run(uring::when_all(unused, receive(context, silent.fd(), source, {}),
+                                                 cancel_after(context, 0, source)));
   UNSCOPED_INFO("the cancel found nothing to end (-ENOENT); the recv's own result counts");
   CHECK(std::get<0>(ended).error == 0);
   CHECK(std::get<0>(ended).in_flight == 0);
 }
 
-TEST_CASE("08.3 what is awaited after the cancel ends at once, and submits nothing", "[08.3]") {
+TEST_CASE("08 what is awaited after the cancel ends at once, and submits nothing", "[08]") {
   struct check {
     static task<> too_late(io_context& context, int fd) {
       cancel_source source;
@@ -128,19 +130,9 @@ TEST_CASE("08.3 one cancel ends every kind of request that waits", "[08.3]") {
   for (int i = 0; i < 20; ++i) {
     waiting.push_back(error_of(uring::recv_op(context, silent.fd(), buffer), source, {}));
   }
-  struct both {
-    static task<std::vector<int>> run(io_context& context, std::vector<task<int>> tasks,
-                                      cancel_source& source) {
-      scope canceling{context};
-      canceling.spawn(cancel_after(context, 3, source));
-      cancel_source unused;
-      std::vector<int> errors = co_await uring::when_all(unused, std::move(tasks));
-      co_await canceling.join();
-      co_return errors;
-    }
-    using scope = uring::scope;
-  };
-  const std::vector<int> errors = context.run(both::run(context, std::move(waiting), source));
+  cancel_source unused;
+  context.spawn(cancel_after(context, 3, source));
+  const std::vector<int> errors = context.run(uring::when_all(unused, std::move(waiting)));
   UNSCOPED_INFO("one was not asked to end: cancel() goes through the whole list");
   CHECK(errors == std::vector<int>(errors.size(), ECANCELED));
   CHECK(counted::alive == 0);
@@ -178,8 +170,8 @@ TEST_CASE("08.3 a second cancel asks nobody twice", "[08.3]") {
   const silent_socket silent;
   cancel_source source;
   cancel_source unused;
-  const auto ended = context.run(uring::when_all(
-      unused, receive(context, silent.fd(), source, {}), check::cancel_twice(context, source)));
+  const auto ended = context.run(uring::when_all(unused, receive(context, silent.fd(), source, {}),
+                                                 check::cancel_twice(context, source)));
   CHECK(std::get<0>(ended).error == ECANCELED);
 }
 
@@ -194,8 +186,29 @@ TEST_CASE("08.3 stop() of the context ends what a source was given to", "[08.3]"
   const silent_socket silent;
   cancel_source source;
   cancel_source unused;
-  const auto ended = context.run(uring::when_all(
-      unused, receive(context, silent.fd(), source, {}), check::stop(context)));
+  const auto ended = context.run(
+      uring::when_all(unused, receive(context, silent.fd(), source, {}), check::stop(context)));
   CHECK(std::get<0>(ended).error == ECANCELED);
   CHECK(counted::alive == 0);
+}
+
+TEST_CASE("08.3 when_any returns when its losers' requests are answered", "[08.3]") {
+  struct check {
+    static task<ending> late(io_context& context) {
+      const io_result turned = co_await uring::nop_op(context);
+      co_return ending{turned.error(), 0};
+    }
+    static task<> run(io_context& context, int fd) {
+      cancel_source losers;
+      const auto first = co_await uring::when_any(losers, receive(context, fd, losers, {}),
+                                                  receive(context, fd, losers, {}), late(context));
+      CHECK(first.index == 2);
+      UNSCOPED_INFO("a loser's recv is in flight: the kernel may still write to its buffer");
+      CHECK(context.in_flight() == 0);
+      CHECK(counted::alive == 0);
+    }
+  };
+  io_context context;
+  const silent_socket silent;
+  context.run(check::run(context, silent.fd()));
 }

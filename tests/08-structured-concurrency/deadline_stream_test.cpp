@@ -76,7 +76,8 @@ void check_stream(const uring::ring_options& options, std::size_t pieces = 5'000
     const std::jthread writer{[&] { write_stream(sockets.ours.get(), stream); }};
     context.run(read_stream(context, sockets.theirs.get(), read, {}));
   }
-  UNSCOPED_INFO("after " << read.rounds << " rounds, of which " << read.late << " were late: a recv "
+  UNSCOPED_INFO("after " << read.rounds << " rounds, of which " << read.late
+                         << " were late: a recv "
                          << "that was ended early and had bytes must report them");
   CHECK(course_test::compare_bytes(read.text, stream) == identical);
   UNSCOPED_INFO("a recv with a deadline ends with bytes, at EOF, or with ETIME");

@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <string>
 
@@ -38,7 +40,12 @@ inline ending_process run_to_its_end(const std::function<void()>& work) {
     ::signal(SIGABRT, SIG_DFL);  // Catch2's handler would make a report of it
     ::alarm(seconds_max);
     ::dup2(writer.get(), STDERR_FILENO);
-    work();
+    try {
+      work();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      std::_Exit(1);
+    }
     std::_Exit(0);
   }
   writer.reset();

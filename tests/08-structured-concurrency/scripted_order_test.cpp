@@ -164,7 +164,7 @@ TEST_CASE("08.3 request and cancel are answered in both orders", "[08.3]") {
 }
 
 TEST_CASE("08.4 request and deadline are answered in both orders", "[08.4]") {
-  for (meaning how : meanings) {
+  for (const meaning& how : meanings) {
     if (how.expected == -ECANCELED) continue;
     for (const bool together : {false, true}) {
       play({request, deadline}, how, together, false);
@@ -183,7 +183,7 @@ TEST_CASE("08.4 request, deadline and cancel are answered in all six orders", "[
   }
 }
 
-TEST_CASE("08.4 a stopped worker without a deadline or a cancel is news for the caller", "[08.4]") {
+TEST_CASE("08.3 a worker that was interrupted by nobody is news for the caller", "[08.3]") {
   UNSCOPED_INFO("nobody ended it: -EINTR is passing, and the caller's to try again");
   play({request}, {-EINTR, 0, 0, -EINTR, "interrupted by itself"}, false, false);
 }

@@ -2,24 +2,20 @@
 // Task 08.1: all of several tasks; every one is joined, whatever happens in between.
 #include "when_all.hpp"
 
-#include <cerrno>
 #include <catch2/catch_test_macros.hpp>
-#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "bounded_io.hpp"
 #include "counted.hpp"
 #include "operations.hpp"
 #include "promise.hpp"
-#include "silent_socket.hpp"
+#include "until_asked.hpp"
 
-using namespace std::chrono_literals;
 using course_test::counted;
-using course_test::silent_socket;
+using course_test::until_asked;
 using uring::cancel_source;
 using uring::io_context;
 using uring::io_result;
@@ -68,11 +64,9 @@ task<> fail_after_a_turn(io_context& context, std::string what, counted) {
 }
 
 // Ends only if it is canceled; and then as one who has nothing else to do about it.
-task<> wait_or_throw(io_context& context, int fd, cancel_source& source, counted) {
-  std::array<std::byte, 16> buffer;
-  const io_result received = co_await uring::cancelable(uring::recv_op(context, fd, buffer), source);
-  if (received) FAIL_CHECK("recv returned, but nothing was written: it was not canceled");
-  received.or_throw("recv");
+task<> wait_or_throw(io_context& context, cancel_source& source, counted) {
+  co_await until_asked{context, source};
+  throw std::runtime_error{"it was canceled"};
 }
 
 template <typename Awaited>
@@ -118,9 +112,8 @@ TEST_CASE("08.1 the last task may arrive while the others are being started", "[
   uring::promise<> first;
   uring::promise<> second;
   UNSCOPED_INFO("the joiner does not wait yet: arrive() must not resume a handle that is null");
-  const auto values = context.run(
-      uring::when_all(source, answer_after(first, 1, {}), answer_after(second, 2, {}),
-                      open_gates(second, first)));
+  const auto values = context.run(uring::when_all(
+      source, answer_after(first, 1, {}), answer_after(second, 2, {}), open_gates(second, first)));
   UNSCOPED_INFO("results stand in the order of the tasks, not of their ends");
   CHECK(std::get<0>(values) == 1);
   CHECK(std::get<1>(values) == 2);
@@ -128,13 +121,11 @@ TEST_CASE("08.1 the last task may arrive while the others are being started", "[
 
 TEST_CASE("08.1 an exception cancels the others, and is thrown when all have ended", "[08.1]") {
   io_context context;
-  const silent_socket silent;
   diary log;
   cancel_source source;
   UNSCOPED_INFO("tell the counter, then cancel the others: who throws last is not the cause");
   CHECK(context.run(what_it_throws(uring::when_all(
-            source, wait_or_throw(context, silent.fd(), source, {}),
-            fail_after_a_turn(context, "the cause", {}),
+            source, wait_or_throw(context, source, {}), fail_after_a_turn(context, "the cause", {}),
             note_after(context, 3, log, "joined", {})))) == "the cause");
   UNSCOPED_INFO("it threw before a task that does not listen had ended: join all, then throw");
   CHECK(log.text == "joined");
@@ -146,12 +137,10 @@ TEST_CASE("08.1 an exception cancels the others, and is thrown when all have end
 TEST_CASE("08.1 a task that throws at its start does not keep the others from being joined",
           "[08.1]") {
   io_context context;
-  const silent_socket silent;
   cancel_source source;
   UNSCOPED_INFO("what is started after the failure finds its source canceled, and ends at once");
   CHECK(context.run(what_it_throws(uring::when_all(
-            source, fail("at once", {}), wait_or_throw(context, silent.fd(), source, {})))) ==
-        "at once");
+            source, fail("at once", {}), wait_or_throw(context, source, {})))) == "at once");
   CHECK(counted::alive == 0);
 }
 
@@ -159,8 +148,8 @@ TEST_CASE("08.1 the first of several exceptions is thrown", "[08.1]") {
   io_context context;
   cancel_source source;
   UNSCOPED_INFO("a later failure replaced the first one");
-  CHECK(context.run(what_it_throws(uring::when_all(
-            source, fail_after_a_turn(context, "second", {}), fail("first", {})))) == "first");
+  CHECK(context.run(what_it_throws(uring::when_all(source, fail_after_a_turn(context, "second", {}),
+                                                   fail("first", {})))) == "first");
 }
 
 TEST_CASE("08.1 a number of tasks known at run time, without values or with move-only ones",

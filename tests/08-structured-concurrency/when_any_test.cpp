@@ -2,34 +2,24 @@
 // Task 08.2: the first of several tasks, and what becomes of the others.
 #include "when_any.hpp"
 
-#include <array>
 #include <catch2/catch_test_macros.hpp>
-#include <cerrno>
-#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "bounded_io.hpp"
 #include "counted.hpp"
 #include "operations.hpp"
-#include "silent_socket.hpp"
+#include "until_asked.hpp"
 
-using namespace std::chrono_literals;
 using course_test::counted;
-using course_test::silent_socket;
+using course_test::until_asked;
 using uring::cancel_source;
 using uring::io_context;
 using uring::io_result;
 using uring::task;
 
 namespace {
-
-struct ends {
-  int completed = 0;
-  int canceled = 0;
-};
 
 task<std::string> name_after(io_context& context, int turns, std::string name, counted) {
   for (int i = 0; i < turns; ++i) {
@@ -40,11 +30,9 @@ task<std::string> name_after(io_context& context, int turns, std::string name, c
 }
 
 // Ends only if it is canceled.
-task<std::string> listen(io_context& context, int fd, cancel_source& source, ends& how, counted) {
-  std::array<std::byte, 16> buffer;
-  const io_result received = co_await uring::cancelable(uring::recv_op(context, fd, buffer), source);
-  if (received) FAIL_CHECK("recv returned, but nothing was written: the loser was not canceled");
-  ++(received.error() == ECANCELED ? how.canceled : how.completed);
+task<std::string> listen(io_context& context, cancel_source& source, int& canceled, counted) {
+  co_await until_asked{context, source};
+  ++canceled;
   co_return "a loser";
 }
 
@@ -60,39 +48,35 @@ task<std::string> throw_after(io_context& context, int turns, std::string what, 
 
 TEST_CASE("08.2 the first to end wins, and the losers are canceled", "[08.2]") {
   io_context context;
-  const silent_socket silent;
   cancel_source losers;
-  ends how;
+  int canceled = 0;
   UNSCOPED_INFO("the winner must cancel the others: they wait for what does not come");
-  const auto first = context.run(
-      uring::when_any(losers, listen(context, silent.fd(), losers, how, {}),
-                      name_after(context, 2, "the winner", {}),
-                      listen(context, silent.fd(), losers, how, {})));
+  const auto first = context.run(uring::when_any(losers, listen(context, losers, canceled, {}),
+                                                 name_after(context, 2, "the winner", {}),
+                                                 listen(context, losers, canceled, {})));
   CHECK(first.index == 1);
   CHECK(first.value == "the winner");
   UNSCOPED_INFO("every loser ends, and is joined, before when_any returns");
-  CHECK(how.canceled == 2);
+  CHECK(canceled == 2);
 }
 
 TEST_CASE("08.2 nothing is in flight and no frame is left when it returns", "[08.2]") {
   struct check {
-    static task<> nothing_is_left(io_context& context, int fd) {
+    static task<> nothing_is_left(io_context& context) {
       cancel_source losers;
-      ends how;
-      const auto first = co_await uring::when_any(losers, listen(context, fd, losers, how, {}),
+      int canceled = 0;
+      const auto first = co_await uring::when_any(losers, listen(context, losers, canceled, {}),
                                                   name_after(context, 1, "done", {}));
       CHECK(first.value == "done");
-      UNSCOPED_INFO(
-          "the loser's recv is still in flight: its frame must not go before its completion. Cancel "
-          "*and* join");
+      UNSCOPED_INFO("the loser has been asked to end, and has not ended: cancel *and* join");
+      CHECK(canceled == 1);
       CHECK(context.in_flight() == 0);
       UNSCOPED_INFO("a loser's frame outlived when_any");
       CHECK(counted::alive == 0);
     }
   };
   io_context context;
-  const silent_socket silent;
-  context.run(check::nothing_is_left(context, silent.fd()));
+  context.run(check::nothing_is_left(context));
 }
 
 TEST_CASE("08.2 a loser that cannot be canceled is waited for", "[08.2]") {
@@ -119,10 +103,10 @@ TEST_CASE("08.2 what a loser throws is dropped", "[08.2]") {
 
 TEST_CASE("08.2 what the winner throws is thrown, when the losers have ended", "[08.2]") {
   struct check {
-    static task<std::string> what_it_throws(io_context& context, int fd, ends& how) {
+    static task<std::string> what_it_throws(io_context& context, int& canceled) {
       cancel_source losers;
       try {
-        co_await uring::when_any(losers, listen(context, fd, losers, how, {}),
+        co_await uring::when_any(losers, listen(context, losers, canceled, {}),
                                  throw_after(context, 1, "the winner's", {}));
       } catch (const std::runtime_error& error) {
         co_return error.what();
@@ -131,23 +115,21 @@ TEST_CASE("08.2 what the winner throws is thrown, when the losers have ended", "
     }
   };
   io_context context;
-  const silent_socket silent;
-  ends how;
+  int canceled = 0;
   UNSCOPED_INFO("to fail first is to end first");
-  CHECK(context.run(check::what_it_throws(context, silent.fd(), how)) == "the winner's");
-  CHECK(how.canceled == 1);
+  CHECK(context.run(check::what_it_throws(context, canceled)) == "the winner's");
+  CHECK(canceled == 1);
 }
 
 TEST_CASE("08.2 a winner that never waits cancels those who are started after it", "[08.2]") {
   io_context context;
-  const silent_socket silent;
   cancel_source losers;
-  ends how;
+  int canceled = 0;
   const auto first = context.run(uring::when_any(losers, name_after(context, 0, "at once", {}),
-                                                 listen(context, silent.fd(), losers, how, {})));
+                                                 listen(context, losers, canceled, {})));
   CHECK(first.value == "at once");
   UNSCOPED_INFO("it was never started, or is still waiting: all are started, all are joined");
-  CHECK(how.canceled == 1);
+  CHECK(canceled == 1);
 }
 
 TEST_CASE("08.2 of several that end at once, one wins", "[08.2]") {
