@@ -48,6 +48,7 @@ uring::task<int> parent(traced) {
 int main(int argc, char** argv) {
   common::flag_set flags{"Chapter 06: one awaited call, step by step."};
   return common::program_main(argc, argv, flags, [] {
-    std::cout << "main gets " << uring::sync_wait(parent(traced{"parent"})) << '\n';
+    const int answer = uring::sync_wait(parent(traced{"parent"}));
+    std::cout << "main gets " << answer << '\n';
   });
 }
