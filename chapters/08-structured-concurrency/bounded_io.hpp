@@ -112,7 +112,8 @@ class [[nodiscard("nothing is submitted until it is awaited")]] bounded_io : bou
       return false;
     }
     awaiting_ = awaiting;
-    limit_.has_value() ? submit_with_deadline() : submit();
+    limit_.has_value() ? submit_with_deadline() : context_.start(request_, prepare_);
+    in_flight_ = limit_.has_value() ? 2 : 1;
     if (source_ != nullptr) source_->link(*this);
     return true;
   }
@@ -120,11 +121,6 @@ class [[nodiscard("nothing is submitted until it is awaited")]] bounded_io : bou
   io_result await_resume() const noexcept { return result(); }
 
  private:
-  void submit() {
-    context_.start(request_, prepare_);
-    in_flight_ = 1;
-  }
-
   // The request, linked to a timeout for it. Both in one submission: reserve() first.
   void submit_with_deadline() {
     COURSE_TODO("08.4");
