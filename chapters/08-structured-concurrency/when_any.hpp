@@ -47,10 +47,9 @@ template <typename T>
 task<first_result<T>> when_any(cancel_source& losers, std::vector<task<T>> tasks) {
   assert(!tasks.empty() && "nobody can be the first of none");
   first_ended<T> first;
-  join_counter counter{tasks.size()};
   std::vector<joined_frame> frames;
   frames.reserve(tasks.size());
-  // A frame for each task, which start() will run; then all are joined, the losers too.
+  // A counter, a race() frame for each task, all of them started; and then all of them joined.
   COURSE_TODO("08.2");
   co_return first_result<T>{*first.index, take_or_nothing(first.result)};
 }

@@ -51,9 +51,7 @@ class scope {
     // --8<-- [start:task-08-5]
     ++size_;
     const outcome<void> ended = co_await std::move(started).as_outcome();
-    {
-      const task<> gone = std::move(started);
-    }  // its parameters, before anybody is told
+    started = task<>{nullptr};  // its parameters go with its frame, before anybody is told
     --size_;
     if (ended.error() != nullptr) {
       if (escaped_ == nullptr) escaped_ = ended.error();

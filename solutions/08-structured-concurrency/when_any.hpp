@@ -52,11 +52,11 @@ template <typename T>
 task<first_result<T>> when_any(cancel_source& losers, std::vector<task<T>> tasks) {
   assert(!tasks.empty() && "nobody can be the first of none");
   first_ended<T> first;
-  join_counter counter{tasks.size()};
   std::vector<joined_frame> frames;
   frames.reserve(tasks.size());
-  // A frame for each task, which start() will run; then all are joined, the losers too.
+  // A counter, a race() frame for each task, all of them started; and then all of them joined.
   // --8<-- [start:task-08-2b]
+  join_counter counter{tasks.size()};
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     frames.push_back(race(counter, losers, std::move(tasks[i]), i, first));
   }

@@ -110,6 +110,7 @@ TEST_CASE("08.5 a scope whose tasks have all ended is joined at once", "[08.5]")
       scope tasks{context};
       tasks.spawn(note_after(context, 0, log, 'x', {}));
       CHECK(tasks.size() == 0);
+      UNSCOPED_INFO("nobody is left who could resume the joiner: it must not suspend");
       co_await tasks.join();
       scope empty{context};
       co_await empty.join();
@@ -117,7 +118,6 @@ TEST_CASE("08.5 a scope whose tasks have all ended is joined at once", "[08.5]")
     }
   };
   io_context context;
-  UNSCOPED_INFO("nobody is left who could resume the joiner: it must not suspend");
   context.run(check::run(context));
 }
 

@@ -9,6 +9,7 @@ namespace course_test {
 namespace {
 
 script now;
+int silent_turns = 0;  // in a row: a program that gives up asks again and again
 
 // Out of the submission queue, as the kernel would: everything up to the tail, and the head moves.
 std::vector<::io_uring_sqe> take_submitted(::io_uring& ring) {
@@ -32,6 +33,7 @@ void complete(::io_uring& ring, const scripted_answer& answer) {
 
 scripted_ring::scripted_ring(script play) {
   now = std::move(play);
+  silent_turns = 0;
 }
 
 scripted_ring::~scripted_ring() {
@@ -53,7 +55,8 @@ int our_wait(::io_uring* ring, ::io_uring_cqe** first, unsigned count, ::__kerne
   if (!now) return real_wait(ring, first, count, limit, mask);
   const std::vector<::io_uring_sqe> submitted = take_submitted(*ring);
   const std::vector<scripted_answer> answers = now(submitted);
-  if (answers.empty() && submitted.empty()) {
+  silent_turns = answers.empty() ? silent_turns + 1 : 0;
+  if (silent_turns > 1) {
     throw std::logic_error{"the loop waits for a completion that the script does not give"};
   }
   for (const scripted_answer& each : answers) complete(*ring, each);
