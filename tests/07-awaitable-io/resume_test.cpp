@@ -73,8 +73,9 @@ TEST_CASE("07.1 a completion resumes who awaits it, with its result", "[07.1]") 
   UNSCOPED_INFO("nothing was prepared: await_suspend() starts the request");
   REQUIRE(kernel.waiting() == 1);
   REQUIRE(context.in_flight() == 1);
+  const ::io_uring_sqe request = kernel.take();
   UNSCOPED_INFO("a crash here: await_suspend() has not remembered whom to resume");
-  kernel.answer(kernel.take(), 42);
+  kernel.answer(request, 42);
   UNSCOPED_INFO("the operation has completed, and whoever awaits it still waits: resume it");
   REQUIRE(seen.has_value());
   UNSCOPED_INFO("the result must be stored before the coroutine is resumed, which reads it");
