@@ -81,9 +81,8 @@ struct final_awaiter {
 
 // How the body may end. A promise has either return_value() or return_void(), never both.
 template <typename T>
-class returning {
- public:
-  [[nodiscard]] outcome<T>& result() noexcept { return result_; }
+struct returning {
+  outcome<T> result;
 
   // `co_return value` calls this.
   template <typename Value>
@@ -91,19 +90,13 @@ class returning {
   void return_value(Value&& value) {
     COURSE_TODO("06.3");
   }
-
- private:
-  outcome<T> result_;
 };
 
 template <>
-class returning<void> {
- public:
-  [[nodiscard]] outcome<void>& result() noexcept { return result_; }
-  void return_void() noexcept { result_.set_value(); }
+struct returning<void> {
+  outcome<void> result;
 
- private:
-  outcome<void> result_;
+  void return_void() noexcept { result.set_value(); }
 };
 
 // Lives in the frame, from before the first line of the body until the frame is destroyed.
@@ -117,7 +110,6 @@ class task_promise : public returning<T> {
 
   std::suspend_always initial_suspend() const noexcept { return {}; }  // lazy
   final_awaiter final_suspend() const noexcept { return {}; }
-
   // An exception has left the body, and is being handled: keep it for whoever awaits.
   void unhandled_exception() noexcept {
     COURSE_TODO("06.3");
@@ -157,7 +149,7 @@ class task<T>::outcome_awaiter : public task<T>::awaiter {
  public:
   using awaiter::awaiter;
 
-  outcome<T> await_resume() const { return std::move(this->frame_.promise().result()); }
+  outcome<T> await_resume() const { return std::move(this->frame_.promise().result); }
 };
 
 }  // namespace uring

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::int64_t count_max = 1'000'000'000'000;
 
-// --8<-- [start:calls]
 [[gnu::noinline]] std::int64_t next(std::int64_t number) {
   return number + 1;
 }
@@ -29,7 +28,6 @@ struct counter {
 [[gnu::noinline]] uring::task<std::int64_t> next_later(std::int64_t number) {
   co_return number + 1;
 }
-// --8<-- [end:calls]
 
 struct by_one : counter {
   std::int64_t next(std::int64_t number) const override { return number + 1; }

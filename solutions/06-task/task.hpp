@@ -87,31 +87,24 @@ struct final_awaiter {
 
 // How the body may end. A promise has either return_value() or return_void(), never both.
 template <typename T>
-class returning {
- public:
-  [[nodiscard]] outcome<T>& result() noexcept { return result_; }
+struct returning {
+  outcome<T> result;
 
   // `co_return value` calls this.
   template <typename Value>
     requires std::is_constructible_v<T, Value>
   void return_value(Value&& value) {
     // --8<-- [start:task-06-3]
-    result_.set_value(std::forward<Value>(value));
+    result.set_value(std::forward<Value>(value));
     // --8<-- [end:task-06-3]
   }
-
- private:
-  outcome<T> result_;
 };
 
 template <>
-class returning<void> {
- public:
-  [[nodiscard]] outcome<void>& result() noexcept { return result_; }
-  void return_void() noexcept { result_.set_value(); }
+struct returning<void> {
+  outcome<void> result;
 
- private:
-  outcome<void> result_;
+  void return_void() noexcept { result.set_value(); }
 };
 
 // Lives in the frame, from before the first line of the body until the frame is destroyed.
@@ -127,11 +120,10 @@ class task_promise : public returning<T> {
 
   std::suspend_always initial_suspend() const noexcept { return {}; }  // lazy
   final_awaiter final_suspend() const noexcept { return {}; }
-
   // An exception has left the body, and is being handled: keep it for whoever awaits.
   void unhandled_exception() noexcept {
     // --8<-- [start:task-06-3b]
-    this->result().set_exception(std::current_exception());
+    this->result.set_exception(std::current_exception());
     // --8<-- [end:task-06-3b]
   }
 
@@ -161,7 +153,7 @@ class task<T>::awaiter {
   // The value of the whole co_await expression; or throws what the body threw.
   T await_resume() const {
     // --8<-- [start:task-06-3c]
-    return frame_.promise().result().take();
+    return frame_.promise().result.take();
     // --8<-- [end:task-06-3c]
   }
 
@@ -174,7 +166,7 @@ class task<T>::outcome_awaiter : public task<T>::awaiter {
  public:
   using awaiter::awaiter;
 
-  outcome<T> await_resume() const { return std::move(this->frame_.promise().result()); }
+  outcome<T> await_resume() const { return std::move(this->frame_.promise().result); }
 };
 
 }  // namespace uring

@@ -90,6 +90,18 @@ TEST_CASE("06.1 moving a task moves the frame's ownership", "[06.1]") {
   CHECK(before.leaked_objects() == 0);
 }
 
+TEST_CASE("06.1 a task that was moved from has nothing to destroy", "[06.1]") {
+  const live_scope before;
+  INFO("a task that was moved from has no frame: its destructor must look before it destroys");
+  {
+    task<> first = hold(counted{});
+    const task<> second{std::move(first)};
+    const task<> third{hold(counted{})};
+    CHECK(before.leaked_objects() == 2);
+  }
+  CHECK(before.leaked_objects() == 0);
+}
+
 TEST_CASE("06.1 a task that is assigned to destroys the frame that it had", "[06.1]") {
   const live_scope before;
   {
