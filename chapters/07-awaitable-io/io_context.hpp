@@ -20,8 +20,8 @@
 #include "io_queue.hpp"
 #include "log.hpp"
 #include "outcome.hpp"
+#include "running_coroutines.hpp"
 #include "spawned_tasks.hpp"
-#include "sync_wait.hpp"
 #include "task.hpp"
 #include "todo.hpp"
 

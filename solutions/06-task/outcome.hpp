@@ -15,8 +15,6 @@
 #include <utility>
 #include <variant>
 
-#include "todo.hpp"
-
 namespace uring {
 
 template <typename T>
@@ -27,13 +25,11 @@ class outcome {
   // Takes what makes a T; for outcome<void> nothing, for outcome<T&> an lvalue.
   template <typename... Value>
   void set_value(Value&&... value) {
-    // --8<-- [start:task-06-3]
     if constexpr (std::is_reference_v<T>) {
       held_.template emplace<at_value>(std::addressof(value)...);
     } else {
       held_.template emplace<at_value>(std::forward<Value>(value)...);
     }
-    // --8<-- [end:task-06-3]
   }
 
   void set_exception(std::exception_ptr error) noexcept {
@@ -43,14 +39,12 @@ class outcome {
   // The value, moved out; or throws the exception.
   T take() {
     assert(is_set() && "nothing has ended yet: who takes the result must wait first");
-    // --8<-- [start:task-06-3b]
     if (held_.index() == at_error) std::rethrow_exception(std::get<at_error>(std::move(held_)));
     if constexpr (std::is_reference_v<T>) {
       return *std::get<at_value>(held_);
     } else if constexpr (!std::is_void_v<T>) {
       return std::get<at_value>(std::move(held_));
     }
-    // --8<-- [end:task-06-3b]
   }
 
   // The exception, or null.

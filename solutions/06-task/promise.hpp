@@ -44,7 +44,7 @@ class promise {
     return state_.load(std::memory_order_acquire) == settled();  // pairs with settle()
   }
 
-  // Leaves `awaiting` for settle() and stays suspended; or, if settle() was faster, does not suspend.
+  // Leaves `awaiting` for settle(), and suspends; or, if settle() was faster, goes on at once.
   bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
     // --8<-- [start:task-06-5]
     void* found = nobody;

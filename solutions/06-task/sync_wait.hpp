@@ -9,35 +9,24 @@
 
 #include <coroutine>
 #include <exception>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "countdown.hpp"
 #include "outcome.hpp"
+#include "running_coroutines.hpp"
 #include "task.hpp"
 #include "todo.hpp"
 
 namespace uring {
 
-// While one lives, its thread is running coroutines, and sync_wait() on it throws.
-class running_coroutines {
- public:
-  running_coroutines() noexcept { ++nesting_; }
-  running_coroutines(running_coroutines&&) = delete;
-  ~running_coroutines() { --nesting_; }
+template <typename T>
+T sync_wait(task<T> awaited);
 
-  static void forbid_blocking() {
-    if (nesting_ > 0) {
-      throw std::logic_error{
-          "sync_wait() inside a coroutine would block the thread that has to finish the task: "
-          "co_await it"};
-    }
-  }
-
- private:
-  static thread_local inline int nesting_ = 0;
-};
+// Starts all of them, in order, and blocks until the last has ended; the results in the same order.
+// Throws the first exception in that order, after all have ended.
+template <typename T>
+std::vector<T> sync_wait_all(std::vector<task<T>> awaited);
 
 // The outermost coroutine: awaits a task, keeps its result, and says so to a blocked thread.
 class sync_wait_frame {
@@ -62,11 +51,14 @@ struct sync_wait_frame::promise_type {
   // and not in the body.
   struct notifier {
     bool await_ready() const noexcept { return false; }
+
+    // Says that the task has ended, to the countdown that start() was given.
     void await_suspend(std::coroutine_handle<promise_type> frame) const noexcept {
       // --8<-- [start:task-06-4]
       frame.promise().ended->arrive();
       // --8<-- [end:task-06-4]
     }
+
     void await_resume() const noexcept {}
   };
 
@@ -93,6 +85,7 @@ sync_wait_frame await_into(task<T> awaited, outcome<T>& result) {
   result = co_await std::move(awaited).as_outcome();
 }
 
+// Starts the task in a sync_wait_frame, and blocks this thread until the frame has notified it.
 template <typename T>
 T sync_wait(task<T> awaited) {
   running_coroutines::forbid_blocking();
@@ -106,20 +99,21 @@ T sync_wait(task<T> awaited) {
   return result.take();
 }
 
-// Starts all of them, in order, and blocks until the last has ended; the results in the same order.
-// Throws the first exception in that order, after all have ended.
 template <typename T>
 std::vector<T> sync_wait_all(std::vector<task<T>> awaited) {
   running_coroutines::forbid_blocking();
   std::vector<outcome<T>> results(awaited.size());
-  std::vector<sync_wait_frame> frames;
+  // The same for all of them: one countdown, a frame for each task, and nobody waits before the
+  // last was started.
+  // --8<-- [start:task-06-4c]
   countdown ended{awaited.size()};
-  frames.reserve(awaited.size());
+  std::vector<sync_wait_frame> frames;
   for (std::size_t i = 0; i < awaited.size(); ++i) {
     frames.push_back(await_into(std::move(awaited[i]), results[i]));
   }
   for (sync_wait_frame& each : frames) each.start(ended);
   ended.wait();
+  // --8<-- [end:task-06-4c]
   std::vector<T> values;
   values.reserve(results.size());
   for (outcome<T>& each : results) values.push_back(each.take());

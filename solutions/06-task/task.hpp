@@ -27,18 +27,30 @@ class task_promise;
 template <typename T = void>
 class [[nodiscard("a task that nobody awaits never runs")]] task {
  public:
-  using promise_type = task_promise<T>;
+  using promise_type = task_promise<T>;  // the compiler looks for this name
   class awaiter;
   class outcome_awaiter;
 
   explicit task(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
-  task(task&& other) noexcept : frame_{std::exchange(other.frame_, nullptr)} {}
+
+  // Takes the frame over, and leaves `other` without one.
+  task(task&& other) noexcept {
+    // --8<-- [start:task-06-1]
+    frame_ = std::exchange(other.frame_, nullptr);
+    // --8<-- [end:task-06-1]
+  }
+
   task& operator=(task other) noexcept {
     std::swap(frame_, other.frame_);
-    return *this;
+    return *this;  // and `other` destroys the frame that we had
   }
+
+  // Destroys the frame, if there is one, wherever its coroutine is suspended: not yet started, in
+  // the middle, or ended.
   ~task() {
+    // --8<-- [start:task-06-1b]
     if (frame_) frame_.destroy();
+    // --8<-- [end:task-06-1b]
   }
 
   awaiter operator co_await() && noexcept { return awaiter{unawaited()}; }
@@ -62,6 +74,7 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
 struct final_awaiter {
   bool await_ready() const noexcept { return false; }
 
+  // To return a handle is to jump there, with our own stack frame gone.
   template <typename Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
     // --8<-- [start:task-06-2b]
@@ -72,47 +85,54 @@ struct final_awaiter {
   void await_resume() const noexcept {}
 };
 
-// What every task's promise has, whatever it returns.
+// How the body may end. A promise has either return_value() or return_void(), never both.
 template <typename T>
-class task_promise_base {
- public:
-  // A task is lazy: created suspended, before the first line of its body.
-  std::suspend_always initial_suspend() const noexcept { return {}; }
-  final_awaiter final_suspend() const noexcept { return {}; }
-  void unhandled_exception() noexcept { outcome_.set_exception(std::current_exception()); }
+struct returning {
+  outcome<T> result;
 
-  void set_awaiting(std::coroutine_handle<> who) noexcept { awaiting_ = who; }
-  [[nodiscard]] std::coroutine_handle<> awaiting() const noexcept { return awaiting_; }
-  [[nodiscard]] bool is_awaited() const noexcept { return awaiting_ != nullptr; }
-  [[nodiscard]] outcome<T>& result() noexcept { return outcome_; }
-
- private:
-  std::coroutine_handle<> awaiting_;  // resumed when the body has ended
-  outcome<T> outcome_;
-};
-
-template <typename T>
-class task_promise : public task_promise_base<T> {
- public:
-  task<T> get_return_object() noexcept {
-    return task<T>{std::coroutine_handle<task_promise>::from_promise(*this)};
-  }
-
+  // `co_return value` calls this.
   template <typename Value>
     requires std::is_constructible_v<T, Value>
   void return_value(Value&& value) {
-    this->result().set_value(std::forward<Value>(value));
+    // --8<-- [start:task-06-3]
+    result.set_value(std::forward<Value>(value));
+    // --8<-- [end:task-06-3]
   }
 };
 
 template <>
-class task_promise<void> : public task_promise_base<void> {
+struct returning<void> {
+  outcome<void> result;
+
+  void return_void() noexcept { result.set_value(); }
+};
+
+// Lives in the frame, from before the first line of the body until the frame is destroyed.
+template <typename T>
+class task_promise : public returning<T> {
  public:
-  task<void> get_return_object() noexcept {
-    return task<void>{std::coroutine_handle<task_promise>::from_promise(*this)};
+  // The caller gets this as soon as the frame exists: a task that owns it.
+  task<T> get_return_object() noexcept {
+    // --8<-- [start:task-06-1c]
+    return task<T>{std::coroutine_handle<task_promise>::from_promise(*this)};
+    // --8<-- [end:task-06-1c]
   }
 
-  void return_void() noexcept { result().set_value(); }
+  std::suspend_always initial_suspend() const noexcept { return {}; }  // lazy
+  final_awaiter final_suspend() const noexcept { return {}; }
+  // An exception has left the body, and is being handled: keep it for whoever awaits.
+  void unhandled_exception() noexcept {
+    // --8<-- [start:task-06-3b]
+    this->result.set_exception(std::current_exception());
+    // --8<-- [end:task-06-3b]
+  }
+
+  void set_awaiting(std::coroutine_handle<> who) noexcept { awaiting_ = who; }
+  [[nodiscard]] std::coroutine_handle<> awaiting() const noexcept { return awaiting_; }
+  [[nodiscard]] bool is_awaited() const noexcept { return awaiting_ != nullptr; }
+
+ private:
+  std::coroutine_handle<> awaiting_;  // resumed when the body has ended
 };
 
 template <typename T>
@@ -120,10 +140,9 @@ class task<T>::awaiter {
  public:
   explicit awaiter(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
 
-  bool await_ready() const noexcept { return false; }
+  bool await_ready() const noexcept { return false; }  // it has not even started
 
-  // Remembers who waits, and lets the thread go into the task: to return a handle is to jump there,
-  // with our own stack frame gone.
+  // Remembers who waits, and lets the thread go into the task.
   std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
     // --8<-- [start:task-06-2]
     frame_.promise().set_awaiting(awaiting);
@@ -131,7 +150,12 @@ class task<T>::awaiter {
     // --8<-- [end:task-06-2]
   }
 
-  T await_resume() const { return frame_.promise().result().take(); }
+  // The value of the whole co_await expression; or throws what the body threw.
+  T await_resume() const {
+    // --8<-- [start:task-06-3c]
+    return frame_.promise().result.take();
+    // --8<-- [end:task-06-3c]
+  }
 
  protected:
   std::coroutine_handle<promise_type> frame_;
@@ -142,7 +166,7 @@ class task<T>::outcome_awaiter : public task<T>::awaiter {
  public:
   using awaiter::awaiter;
 
-  outcome<T> await_resume() const { return std::move(this->frame_.promise().result()); }
+  outcome<T> await_resume() const { return std::move(this->frame_.promise().result); }
 };
 
 }  // namespace uring
