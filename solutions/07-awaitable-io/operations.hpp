@@ -91,7 +91,7 @@ inline auto shutdown_op(io_context& context, int fd, int how) {
 
 // As the kernel wants it: whole seconds, and nanoseconds from 0 to 999,999,999. `after` is not
 // negative.
-[[nodiscard]] constexpr ::__kernel_timespec to_timespec(std::chrono::nanoseconds after) {
+[[nodiscard]] inline ::__kernel_timespec to_timespec(std::chrono::nanoseconds after) {
   // --8<-- [start:task-07-4b]
   const auto whole = std::chrono::floor<std::chrono::seconds>(after);
   return {.tv_sec = whole.count(), .tv_nsec = (after - whole).count()};
