@@ -7,7 +7,6 @@
 // Errors   what escapes the body is thrown by co_await, in whoever awaits.
 // Rule     awaited once, and only as an rvalue: co_await child(), or co_await std::move(t). Write
 //          coroutines as named functions; a capturing lambda's captures are not in the frame.
-// See      [dcl.fct.def.coroutine], [expr.await] of the C++20 standard
 #pragma once
 
 #include <cassert>
@@ -69,13 +68,11 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
 // Last thing that a frame does: it stays, suspended, and the thread goes to whoever awaited it.
 struct final_awaiter {
   bool await_ready() const noexcept { return false; }
-
   // To return a handle is to jump there, with our own stack frame gone.
   template <typename Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
     COURSE_TODO("06.2");
   }
-
   void await_resume() const noexcept {}
 };
 
@@ -95,7 +92,6 @@ struct returning {
 template <>
 struct returning<void> {
   outcome<void> result;
-
   void return_void() noexcept { result.set_value(); }
 };
 
@@ -129,7 +125,6 @@ class task<T>::awaiter {
   explicit awaiter(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
 
   bool await_ready() const noexcept { return false; }  // it has not even started
-
   // Remembers who waits, and lets the thread go into the task.
   std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
     COURSE_TODO("06.2");
@@ -148,7 +143,6 @@ template <typename T>
 class task<T>::outcome_awaiter : public task<T>::awaiter {
  public:
   using awaiter::awaiter;
-
   outcome<T> await_resume() const { return std::move(this->frame_.promise().result); }
 };
 
