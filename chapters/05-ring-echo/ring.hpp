@@ -72,16 +72,12 @@ class ring {
     return reaped_;
   }
 
-  // Cancels everything in flight and waits until the kernel has let go of every buffer. False if it
-  // has not within cancel_at_most_s.
-  bool cancel_all() noexcept;
-
-  // For io_uring_register_*(3); the queues are ours.
-  [[nodiscard]] ::io_uring& handle() noexcept { return ring_; }
+  // Ends whatever is in flight. False if the kernel has not let go of every buffer.
+  bool cancel_all() noexcept { return cancel_everything(ring_); }
+  [[nodiscard]] ::io_uring& handle() noexcept { return ring_; }  // for io_uring_register_*(3)
 
  private:
   static constexpr int attempts_max = 1000;
-  static constexpr int cancel_at_most_s = 1;
   static constexpr std::chrono::milliseconds memory_pause_ms{1};
 
   // Hands everything prepared to the kernel, and waits for nothing. EINTR: nothing is lost, the
@@ -115,14 +111,6 @@ class ring {
 inline ring::ring(const ring_options& options) {
   set_up(ring_, options);
   reaped_.reserve(ring_.cq.ring_entries);
-}
-
-inline bool ring::cancel_all() noexcept {
-  ::io_uring_sync_cancel_reg everything{};
-  everything.flags = IORING_ASYNC_CANCEL_ANY;
-  everything.timeout.tv_sec = cancel_at_most_s;
-  const int result = ::io_uring_register_sync_cancel(&ring_, &everything);
-  return result >= 0 || result == -ENOENT;  // ENOENT: nothing was in flight
 }
 
 inline ring::~ring() {

@@ -32,9 +32,14 @@ struct counter {
 struct by_one : counter {
   std::int64_t next(std::int64_t number) const override { return number + 1; }
 };
+struct by_two : counter {
+  std::int64_t next(std::int64_t number) const override { return number + 2; }
+};
 
-[[gnu::noinline]] std::unique_ptr<counter> make_counter() {
-  return std::make_unique<by_one>();
+// There are two, and which it is shows only at run time: so the call stays virtual.
+std::unique_ptr<counter> make_counter(std::int64_t step) {
+  if (step == 1) return std::make_unique<by_one>();
+  return std::make_unique<by_two>();
 }
 
 std::int64_t count_by_function(std::int64_t count) {
@@ -47,7 +52,9 @@ std::int64_t count_by_function(std::int64_t count) {
 }
 
 std::int64_t count_by_virtual(std::int64_t count) {
-  const std::unique_ptr<counter> hidden = make_counter();
+  std::int64_t step = 1;
+  asm volatile("" : "+r"(step));  // the compiler may not know its value
+  const std::unique_ptr<counter> hidden = make_counter(step);
   std::int64_t number = 0;
   while (number < count) number = hidden->next(number);
   return number;

@@ -83,8 +83,7 @@ sync_wait_frame await_into(task<T> awaited, outcome<T>& result) {
   result = co_await std::move(awaited).as_outcome();
 }
 
-// Starts the task in a sync_wait_frame, and blocks this thread until the frame has notified it. What
-// it blocks on outlives the frame.
+// Starts the task in a sync_wait_frame, and blocks this thread until the frame has notified it.
 template <typename T>
 T sync_wait(task<T> awaited) {
   running_coroutines::forbid_blocking();

@@ -7,7 +7,6 @@
 // Errors   what escapes the body is thrown by co_await, in whoever awaits.
 // Rule     awaited once, and only as an rvalue: co_await child(), or co_await std::move(t). Write
 //          coroutines as named functions; a capturing lambda's captures are not in the frame.
-// See      [dcl.fct.def.coroutine], [expr.await] of the C++20 standard
 #pragma once
 
 #include <cassert>
@@ -69,21 +68,18 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
 // Last thing that a frame does: it stays, suspended, and the thread goes to whoever awaited it.
 struct final_awaiter {
   bool await_ready() const noexcept { return false; }
-
   // To return a handle is to jump there, with our own stack frame gone.
   template <typename Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
     COURSE_TODO("06.2");
   }
-
   void await_resume() const noexcept {}
 };
 
 // How the body may end. A promise has either return_value() or return_void(), never both.
 template <typename T>
-class returning {
- public:
-  [[nodiscard]] outcome<T>& result() noexcept { return result_; }
+struct returning {
+  outcome<T> result;
 
   // `co_return value` calls this.
   template <typename Value>
@@ -91,19 +87,12 @@ class returning {
   void return_value(Value&& value) {
     COURSE_TODO("06.3");
   }
-
- private:
-  outcome<T> result_;
 };
 
 template <>
-class returning<void> {
- public:
-  [[nodiscard]] outcome<void>& result() noexcept { return result_; }
-  void return_void() noexcept { result_.set_value(); }
-
- private:
-  outcome<void> result_;
+struct returning<void> {
+  outcome<void> result;
+  void return_void() noexcept { result.set_value(); }
 };
 
 // Lives in the frame, from before the first line of the body until the frame is destroyed.
@@ -117,7 +106,6 @@ class task_promise : public returning<T> {
 
   std::suspend_always initial_suspend() const noexcept { return {}; }  // lazy
   final_awaiter final_suspend() const noexcept { return {}; }
-
   // An exception has left the body, and is being handled: keep it for whoever awaits.
   void unhandled_exception() noexcept {
     COURSE_TODO("06.3");
@@ -137,7 +125,6 @@ class task<T>::awaiter {
   explicit awaiter(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
 
   bool await_ready() const noexcept { return false; }  // it has not even started
-
   // Remembers who waits, and lets the thread go into the task.
   std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
     COURSE_TODO("06.2");
@@ -156,8 +143,7 @@ template <typename T>
 class task<T>::outcome_awaiter : public task<T>::awaiter {
  public:
   using awaiter::awaiter;
-
-  outcome<T> await_resume() const { return std::move(this->frame_.promise().result()); }
+  outcome<T> await_resume() const { return std::move(this->frame_.promise().result); }
 };
 
 }  // namespace uring

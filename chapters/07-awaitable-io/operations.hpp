@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The operations on sockets, on time and on rings, each named like its call: co_await gives an
-// io_result. Those on files are in file_operations.hpp.
+// io_result. Those on files are in file_operations.hpp and path_operations.hpp.
 // Owns     nothing; a new descriptor in a result is the caller's.
 // Lifetime descriptors, buffers and structures that a pointer or span leads to must live until
 //          co_await has returned. A duration is copied into the request.
@@ -89,7 +89,7 @@ inline auto shutdown_op(io_context& context, int fd, int how) {
 
 // As the kernel wants it: whole seconds, and nanoseconds from 0 to 999,999,999. `after` is not
 // negative.
-[[nodiscard]] constexpr ::__kernel_timespec to_timespec(std::chrono::nanoseconds after) {
+[[nodiscard]] inline ::__kernel_timespec to_timespec(std::chrono::nanoseconds after) {
   COURSE_TODO("07.4");
 }
 

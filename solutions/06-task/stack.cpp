@@ -14,7 +14,6 @@ namespace {
 
 constexpr int awaits = 1000;  // small enough for any stack
 
-// --8<-- [start:measure]
 struct stack_watch {
   std::uintptr_t first = 0;
   std::uintptr_t last = 0;
@@ -45,7 +44,6 @@ uring::task<int> chain(stack_watch& watch, int depth) {
   const int below = co_await chain(watch, depth - 1);
   co_return below + 1;
 }
-// --8<-- [end:measure]
 
 naive::eager_task<std::suspend_always> eager_leaf(stack_watch& watch) {
   watch.look();

@@ -7,7 +7,6 @@
 // Errors   what escapes the body is thrown by co_await, in whoever awaits.
 // Rule     awaited once, and only as an rvalue: co_await child(), or co_await std::move(t). Write
 //          coroutines as named functions; a capturing lambda's captures are not in the frame.
-// See      [dcl.fct.def.coroutine], [expr.await] of the C++20 standard
 #pragma once
 
 #include <cassert>
@@ -73,7 +72,6 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
 // Last thing that a frame does: it stays, suspended, and the thread goes to whoever awaited it.
 struct final_awaiter {
   bool await_ready() const noexcept { return false; }
-
   // To return a handle is to jump there, with our own stack frame gone.
   template <typename Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
@@ -81,37 +79,28 @@ struct final_awaiter {
     return ended.promise().awaiting();
     // --8<-- [end:task-06-2b]
   }
-
   void await_resume() const noexcept {}
 };
 
 // How the body may end. A promise has either return_value() or return_void(), never both.
 template <typename T>
-class returning {
- public:
-  [[nodiscard]] outcome<T>& result() noexcept { return result_; }
+struct returning {
+  outcome<T> result;
 
   // `co_return value` calls this.
   template <typename Value>
     requires std::is_constructible_v<T, Value>
   void return_value(Value&& value) {
     // --8<-- [start:task-06-3]
-    result_.set_value(std::forward<Value>(value));
+    result.set_value(std::forward<Value>(value));
     // --8<-- [end:task-06-3]
   }
-
- private:
-  outcome<T> result_;
 };
 
 template <>
-class returning<void> {
- public:
-  [[nodiscard]] outcome<void>& result() noexcept { return result_; }
-  void return_void() noexcept { result_.set_value(); }
-
- private:
-  outcome<void> result_;
+struct returning<void> {
+  outcome<void> result;
+  void return_void() noexcept { result.set_value(); }
 };
 
 // Lives in the frame, from before the first line of the body until the frame is destroyed.
@@ -127,11 +116,10 @@ class task_promise : public returning<T> {
 
   std::suspend_always initial_suspend() const noexcept { return {}; }  // lazy
   final_awaiter final_suspend() const noexcept { return {}; }
-
   // An exception has left the body, and is being handled: keep it for whoever awaits.
   void unhandled_exception() noexcept {
     // --8<-- [start:task-06-3b]
-    this->result().set_exception(std::current_exception());
+    this->result.set_exception(std::current_exception());
     // --8<-- [end:task-06-3b]
   }
 
@@ -149,7 +137,6 @@ class task<T>::awaiter {
   explicit awaiter(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
 
   bool await_ready() const noexcept { return false; }  // it has not even started
-
   // Remembers who waits, and lets the thread go into the task.
   std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
     // --8<-- [start:task-06-2]
@@ -161,7 +148,7 @@ class task<T>::awaiter {
   // The value of the whole co_await expression; or throws what the body threw.
   T await_resume() const {
     // --8<-- [start:task-06-3c]
-    return frame_.promise().result().take();
+    return frame_.promise().result.take();
     // --8<-- [end:task-06-3c]
   }
 
@@ -173,8 +160,7 @@ template <typename T>
 class task<T>::outcome_awaiter : public task<T>::awaiter {
  public:
   using awaiter::awaiter;
-
-  outcome<T> await_resume() const { return std::move(this->frame_.promise().result()); }
+  outcome<T> await_resume() const { return std::move(this->frame_.promise().result); }
 };
 
 }  // namespace uring

@@ -16,8 +16,8 @@
 #include <string>
 #include <utility>
 
-#include "file_operations.hpp"
 #include "io_context.hpp"
+#include "path_operations.hpp"
 #include "task.hpp"
 #include "transfers.hpp"
 #include "unique_fd.hpp"

@@ -109,8 +109,8 @@ class echo_server {
     }
   }
 
-  // No new clients. After SHUT_RD what has arrived is readable, then EOF: each ends by itself. Those
-  // who do not read have their time, and then SHUT_RDWR; and what still waits then is canceled.
+  // No new clients. After SHUT_RD what has arrived is readable, then EOF: each ends by itself. Who
+  // does not read has some time, then comes SHUT_RDWR. What still waits after that is canceled.
   task<> stop_when_asked(int stop_fd) {
     const io_result asked = co_await poll_op(context_, stop_fd, POLLIN);
     stopping_ = true;

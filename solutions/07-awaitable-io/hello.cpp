@@ -15,13 +15,11 @@
 
 namespace {
 
-// --8<-- [start:hello]
 uring::task<> say(uring::io_context& context, std::string line, std::int64_t times) {
   for (std::int64_t i = 0; i < times; ++i) {
     co_await uring::write_all(context, STDOUT_FILENO, std::as_bytes(std::span{line}));
   }
 }
-// --8<-- [end:hello]
 
 }  // namespace
 

@@ -123,7 +123,6 @@ class http_input {
   std::string_view unread_;  // a part of buffer_
 };
 
-// --8<-- [start:get]
 inline task<> http_get(io_context& context, get_request request, download& into) {
   const std::string text = to_text(request);
   std::vector<peer_address> addresses = resolve(request.host, request.port);
@@ -139,6 +138,5 @@ inline task<> http_get(io_context& context, get_request request, download& into)
   co_await input.body(head, into);
   co_await into.keep();
 }
-// --8<-- [end:get]
 
 }  // namespace uring

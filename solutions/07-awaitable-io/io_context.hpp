@@ -7,35 +7,29 @@
 // Errors   std::system_error if the ring fails. An exception that escapes a spawned task stops all
 //          of them, and run() throws it when they have ended.
 // Rule     no frame is destroyed while the kernel works for it.
-// See      io_uring_enter(2), io_uring_prep_cancel(3)
+// See      io_uring_enter(2)
 #pragma once
 
-#include <liburing.h>
-
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "io_operation.hpp"
+#include "io_queue.hpp"
 #include "log.hpp"
 #include "outcome.hpp"
-#include "ring.hpp"
+#include "running_coroutines.hpp"
 #include "spawned_tasks.hpp"
-#include "sync_wait.hpp"
 #include "task.hpp"
 #include "todo.hpp"
 
 namespace uring {
 
-class io_context {
+class io_context : public io_queue {
  public:
-  explicit io_context(const ring_options& options = {}) : ring_{options} {}
-  io_context(io_context&&) = delete;  // operations and tasks hold its address
+  explicit io_context(const ring_options& options = {}) : io_queue{options} {}
   ~io_context() { end_all(); }
 
   // Starts a task, runs it up to its first wait, and keeps it until it has ended.
@@ -50,61 +44,14 @@ class io_context {
   template <typename T>
   T run(task<T> first);
 
-  // From now on whatever has to wait is canceled, also what a task awaits after that: it completes
-  // with -ECANCELED. What can be done at once (a close, a shutdown) is still done.
-  void stop() noexcept { stopping_ = cancel_due_ = true; }
-  [[nodiscard]] bool is_stopping() const noexcept { return stopping_; }
-
-  // Prepares a request by `prepare(sqe)`, which must not throw; `operation` will be told how it
-  // ends. The next turn submits it.
-  template <typename Prepare>
-  void start(io_operation& operation, const Prepare& prepare) {
-    ::io_uring_sqe& sqe = ring_.get_sqe();
-    // Not to be left in the middle: what stands in a slot of the queue is submitted.
-    [&]() noexcept { prepare(sqe); }();
-    ::io_uring_sqe_set_data(&sqe, &operation);
-    ++in_flight_;
-    cancel_due_ = stopping_;
-  }
-
-  // Makes room, so that the next `count` start() are submitted together: for linked requests.
-  void reserve(unsigned count) { ring_.reserve(count); }
-
-  // Asks for the end of an operation. If it is in flight, it completes with -ECANCELED, or as if
-  // nobody had asked: its own completion tells which.
-  void cancel(const io_operation& target) {
-    start(nobody_, [&target](::io_uring_sqe& sqe) {
-      ::io_uring_prep_cancel64(&sqe, reinterpret_cast<std::uint64_t>(&target), 0);
-    });
-  }
-
-  // --8<-- [start:deliver]
-  // Gives a completion to its operation. Unless more follow, the kernel is done with it, and what
-  // the operation resumes may destroy it. Public for tests, which play the kernel.
-  void deliver(const completion& done) {
-    if ((done.flags & IORING_CQE_F_MORE) == 0) --in_flight_;
-    reinterpret_cast<io_operation*>(done.user_data)->complete(done);
-  }
-  // --8<-- [end:deliver]
-
-  // One completion will come that nobody starts here: the message of another context's msg_ring_op.
-  // Whoever calls this sees to it that it is sent, or run() waits for it.
-  void expect_message() noexcept { ++in_flight_; }
-
-  [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_; }
-
-  // For io_uring_register_*(3) and for a message's address; its queues are ours.
-  [[nodiscard]] ::io_uring& handle() noexcept { return ring_.handle(); }
-
  private:
   // --8<-- [start:turn]
   // One round of the loop: one system call, then everything that has completed.
   void turn() {
-    if (tasks_.any_escaped() && !stopping_) stop();
-    if (cancel_due_) cancel_everything();
+    if (tasks_.any_escaped() && !is_stopping()) stop();
+    cancel_what_is_due();
     const wake woken = wait_and_deliver();
-    // It was on its way to wait when we canceled, and was missed: once more.
-    if (stopping_ && woken == wake::timeout) cancel_due_ = true;
+    if (woken == wake::timeout) cancel_again();
   }
   // --8<-- [end:turn]
 
@@ -131,14 +78,8 @@ class io_context {
     // --8<-- [end:task-07-3b]
   }
 
-  void cancel_everything() {
-    start(nobody_,
-          [](::io_uring_sqe& sqe) { ::io_uring_prep_cancel64(&sqe, 0, IORING_ASYNC_CANCEL_ANY); });
-    cancel_due_ = false;
-  }
-
   [[nodiscard]] std::optional<std::chrono::milliseconds> wait_at_most() const noexcept {
-    if (stopping_) return cancel_again_ms;
+    if (is_stopping()) return cancel_again_ms;
     return std::nullopt;
   }
 
@@ -148,11 +89,6 @@ class io_context {
   static constexpr std::chrono::seconds end_at_most_s{10};
 
   spawned_tasks tasks_;
-  ring ring_;                  // destroyed before tasks_: their frames hold the kernel's buffers
-  std::size_t in_flight_ = 0;  // operations whose last completion was not delivered
-  bool stopping_ = false;
-  bool cancel_due_ = false;  // there may be something in flight that was not asked to end
-  io_operation nobody_{[](io_operation&, const completion&) {}};  // a cancel: its target will tell
 };
 
 inline void io_context::spawn(task<> started) {
@@ -183,9 +119,7 @@ inline void io_context::end_all() noexcept {
   } catch (const std::exception& error) {
     common::log(std::string{"io_context: cannot wait for what is in flight: "} + error.what());
   }
-  if (in_flight_ > 0 && !ring_.cancel_all()) return tasks_.abandon();
-  in_flight_ = 0;
-  tasks_.destroy_all();
+  drop_all() ? tasks_.destroy_all() : tasks_.abandon();
 }
 
 template <typename T>

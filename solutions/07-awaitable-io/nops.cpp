@@ -25,7 +25,6 @@ namespace {
 constexpr std::int64_t batch_max = 256;  // the submission queue's size
 constexpr int rounds = 5;                // of the table
 
-// --8<-- [start:raw]
 // By hand, as in chapter 05: `batch` requests for each entry into the kernel.
 void raw_nops(std::int64_t count, std::int64_t batch) {
   uring::ring ring{{}};
@@ -40,9 +39,7 @@ void raw_nops(std::int64_t count, std::int64_t batch) {
     done += static_cast<std::int64_t>(ring.reap().size());
   }
 }
-// --8<-- [end:raw]
 
-// --8<-- [start:coroutine]
 uring::task<> await_nops(uring::io_context& context, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     const uring::io_result done = co_await uring::nop_op(context);
@@ -58,7 +55,6 @@ void coroutine_nops(std::int64_t count, std::int64_t batch) {
   }
   context.run();
 }
-// --8<-- [end:coroutine]
 
 void yields(std::int64_t count, std::int64_t) {
   for (std::int64_t i = 0; i < count; ++i) std::this_thread::yield();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Tasks that nobody awaits: started, kept until they have ended, and counted.
 // Owns     their frames.
-// Lifetime a frame is destroyed when its task has ended, or with this object. By then nothing may be
-//          in flight for it.
+// Lifetime a frame is destroyed when its task has ended, or with this object. By then nothing may
+//          be in flight for it.
 // Threads  the one that runs the io_context.
 // Errors   the first exception that escaped is kept for rethrow_escaped().
 // Rule     no task is forgotten: whoever starts one asks until empty() says that all have ended.

@@ -106,6 +106,8 @@ TEST_CASE("06.2 awaiting a task runs it, and then who awaited", "[06.2]") {
   std::string log;
   const driver outermost = drive(say_around(log));
   REQUIRE(log.empty());
+  UNSCOPED_INFO(
+      "when a task has ended, who awaited it goes on: does its promise know who that is?");
   outermost.start();
   UNSCOPED_INFO("expected: the parent runs (p), its child (c), and the parent again (P)");
   CHECK(log == "pcP");

@@ -57,6 +57,7 @@ std::string in_words(outcome<int> ended) {
 
 TEST_CASE("06.5 who awaits a settled promise does not wait", "[06.5]") {
   promise<int> resolved;
+  UNSCOPED_INFO("nobody waits yet: there is nothing to resume");
   resolved.resolve(42);
   CHECK(sync_wait(await(resolved, counted{})) == 42);
   promise<int> rejected;
@@ -90,6 +91,17 @@ TEST_CASE("06.5 who waits goes on inside reject, with the exception", "[06.5]") 
   UNSCOPED_INFO("reject() did not resume the coroutine that waits");
   REQUIRE(outermost.has_ended());
   CHECK(in_words(std::move(ended)) == "not today");
+}
+
+TEST_CASE("06.5 settled between await_ready and await_suspend, nobody waits", "[06.5]") {
+  promise<int> awaited;
+  REQUIRE_FALSE(awaited.await_ready());
+  awaited.resolve(42);  // by another thread, say, that is faster
+  const bool suspended = awaited.await_suspend(std::noop_coroutine());
+  UNSCOPED_INFO("await_suspend() left a handle where nobody will look any more");
+  CHECK_FALSE(suspended);
+  UNSCOPED_INFO("the promise forgot that it is settled");
+  CHECK(awaited.await_ready());
 }
 
 TEST_CASE("06.5 a promise carries what a task can return", "[06.5]") {

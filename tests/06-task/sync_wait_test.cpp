@@ -3,8 +3,8 @@
 #include "sync_wait.hpp"
 
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <condition_variable>
 #include <coroutine>
 #include <memory>
@@ -102,24 +102,45 @@ task<int> note_and_refuse(std::vector<int>& log, int number) {
   co_return never;
 }
 
-// The first opens for all: none of them ends before the last was started.
+// Who awaits it waits until so many do; or until the patience of the thread inside is over.
 class barrier {
  public:
-  explicit barrier(std::size_t expected) : expected_{expected} {}
+  explicit barrier(std::size_t expected)
+      : expected_{expected}, impatient_{[this] { open_at_last(); }} {}
+  barrier(barrier&&) = delete;
+  ~barrier() { impatient_.join(); }
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   bool await_suspend(std::coroutine_handle<> waiting) {
+    const std::lock_guard lock{mutex_};
+    if (gave_up_) return false;
     waiting_.push_back(waiting);
-    if (waiting_.size() < expected_) return true;
-    waiting_.pop_back();
-    for (const std::coroutine_handle<> each : std::exchange(waiting_, {})) each.resume();
-    return false;
+    if (waiting_.size() == expected_) complete_.notify_one();
+    return true;
   }
   void await_resume() const noexcept {}
 
+  [[nodiscard]] bool gave_up() {
+    const std::lock_guard lock{mutex_};
+    return gave_up_;
+  }
+
  private:
+  void open_at_last() {
+    std::unique_lock lock{mutex_};
+    gave_up_ = !complete_.wait_for(lock, std::chrono::seconds{2},
+                                   [this] { return waiting_.size() == expected_; });
+    const std::vector<std::coroutine_handle<>> resumed = std::exchange(waiting_, {});
+    lock.unlock();
+    for (const std::coroutine_handle<> each : resumed) each.resume();
+  }
+
   std::size_t expected_;
+  bool gave_up_ = false;
+  std::mutex mutex_;
+  std::condition_variable complete_;
   std::vector<std::coroutine_handle<>> waiting_;
+  std::thread impatient_;  // last: it uses the others
 };
 
 task<int> meet(barrier& all, int number) {
@@ -190,6 +211,8 @@ TEST_CASE("06.4 sync_wait_all starts every task before it waits for any", "[06.4
   std::vector<task<int>> tasks;
   for (int i = 1; i <= 3; ++i) tasks.push_back(meet(all, i));
   CHECK(sync_wait_all(std::move(tasks)) == std::vector{1, 2, 3});
+  UNSCOPED_INFO("a task was waited for before the next one was started");
+  CHECK_FALSE(all.gave_up());
 }
 
 TEST_CASE("06.4 sync_wait_all throws the first exception after all have ended", "[06.4]") {

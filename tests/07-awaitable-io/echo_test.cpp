@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "allocations.hpp"
 #include "bytes.hpp"
 #include "client.hpp"
 #include "descriptor_limit.hpp"
@@ -81,7 +82,7 @@ TEST_CASE("07.5 what was received is sent back, and then comes the next", "[07.5
     echo.kernel.answer(echo.take_recv(), message);
     UNSCOPED_INFO("res is how much came: send that, and not the whole buffer");
     const ::io_uring_sqe send = echo.take_send();
-    CHECK(bytes_of(send) == message);
+    CHECK(course_test::compare_bytes(bytes_of(send), message) == identical);
     echo.kernel.answer(send, static_cast<std::int32_t>(message.size()));
   }
   UNSCOPED_INFO("after a send comes a recv");
@@ -166,6 +167,24 @@ TEST_CASE("07.5 a reader that comes late gets every byte", "[07.5]") {
   }
   UNSCOPED_INFO("missing bytes: the rest of a short send was dropped");
   CHECK(course_test::compare_bytes(late.recv_exactly(sent.size()), sent) == identical);
+}
+
+TEST_CASE("07 an echo allocates nothing") {
+  scripted_echo echo;
+  std::size_t allocated = 0;
+  for (int i = 0; i < 100; ++i) {
+    const ::io_uring_sqe recv = echo.take_recv();
+    const std::size_t before = course_test::allocations();
+    echo.kernel.answer(recv, "hello");
+    allocated += course_test::allocations() - before;
+    const ::io_uring_sqe send = echo.take_send();
+    const std::size_t between = course_test::allocations();
+    echo.kernel.answer(send, 5);
+    allocated += course_test::allocations() - between;
+  }
+  UNSCOPED_INFO("operations lie in the frame: neither a recv nor a send needs memory of its own");
+  CHECK(allocated == 0);
+  echo.kernel.answer(echo.take_recv(), 0);
 }
 
 TEST_CASE("07 clients that leave take their frames and descriptors with them") {

@@ -16,6 +16,7 @@
 
 #include "errors.hpp"
 #include "io_context.hpp"
+#include "path_operations.hpp"
 #include "registered_buffer.hpp"
 #include "transfers.hpp"
 #include "unique_fd.hpp"

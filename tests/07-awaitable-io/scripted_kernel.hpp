@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The test as the kernel: it takes what a context has prepared, before anything is submitted, and
 // answers in whatever order it likes.
-// Owns     nothing.
+// Owns     what was prepared and not taken yet.
 // Lifetime the context outlives it, and never turns while it is used: nothing reaches the kernel.
 // Threads  the test's own.
 // Errors   taking a request that nobody has prepared fails the test case.
@@ -10,9 +10,11 @@
 #include <liburing.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <string_view>
 
 #include "io_context.hpp"
@@ -22,14 +24,27 @@ namespace course_test {
 class scripted_kernel {
  public:
   explicit scripted_kernel(uring::io_context& context) noexcept : context_{context} {}
+  scripted_kernel(scripted_kernel&&) = delete;
 
-  [[nodiscard]] unsigned waiting() const noexcept { return queue().sqe_tail - taken_; }
+  // After a failed test case operations may still be open: the context must not wait for them.
+  ~scripted_kernel() {
+    drain();
+    uring::io_operation nobody{[](uring::io_operation&, const uring::completion&) {}};
+    const auto user_data = reinterpret_cast<std::uint64_t>(&nobody);
+    while (context_.in_flight() > 0) context_.deliver({user_data, -ECANCELED, 0});
+  }
+
+  [[nodiscard]] std::size_t waiting() {
+    drain();
+    return prepared_.size();
+  }
 
   // The next request, in the order in which they were prepared.
   [[nodiscard]] ::io_uring_sqe take() {
     REQUIRE(waiting() > 0);
-    const unsigned mask = *queue().kring_mask;
-    return queue().sqes[taken_++ & mask];
+    const ::io_uring_sqe next = prepared_.front();
+    prepared_.pop_front();
+    return next;
   }
 
   void answer(const ::io_uring_sqe& request, std::int32_t res, std::uint32_t flags = 0) {
@@ -44,10 +59,17 @@ class scripted_kernel {
   }
 
  private:
-  [[nodiscard]] const ::io_uring_sq& queue() const noexcept { return context_.handle().sq; }
+  // Takes everything out of the submission queue, so that it is never submitted.
+  void drain() {
+    ::io_uring_sq& queue = context_.handle().sq;
+    for (unsigned at = queue.sqe_head; at != queue.sqe_tail; ++at) {
+      prepared_.push_back(queue.sqes[at & *queue.kring_mask]);
+    }
+    queue.sqe_tail = queue.sqe_head;
+  }
 
   uring::io_context& context_;
-  unsigned taken_ = 0;
+  std::deque<::io_uring_sqe> prepared_;
 };
 
 // What a send or a write would have sent.

@@ -21,6 +21,7 @@
 #include "file_operations.hpp"
 #include "listen.hpp"
 #include "operations.hpp"
+#include "path_operations.hpp"
 #include "refuse_calls.hpp"
 #include "scope_exit.hpp"
 #include "scripted_kernel.hpp"
