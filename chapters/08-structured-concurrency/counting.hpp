@@ -26,6 +26,7 @@
 #include "cancel_source.hpp"
 #include "errors.hpp"
 #include "file_operations.hpp"
+#include "path_operations.hpp"
 #include "in_window.hpp"
 #include "io_context.hpp"
 #include "task.hpp"
