@@ -25,10 +25,26 @@ function(course_chapter number slug)
 endfunction()
 
 # course_program(02 server server.cpp) makes the target and the file 02-server.
+# course_program(06 traps traps.cpp OWN_FLAGS -O0 -fsanitize=address)
+#
+# With OWN_FLAGS a program shows what happens under these, in every preset: it takes the chapter's
+# headers and neither its options nor `common`, whose sanitizer may be another one.
 function(course_program number name)
-  add_executable(${number}-${name} ${ARGN})
-  target_link_libraries(${number}-${name} PRIVATE chapter-${number})
-  set_property(GLOBAL APPEND PROPERTY COURSE_PROGRAMS_${number} ${number}-${name})
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "OWN_FLAGS")
+  set(target ${number}-${name})
+  add_executable(${target} ${arg_UNPARSED_ARGUMENTS})
+  if(arg_OWN_FLAGS)
+    target_sources(${target} PRIVATE "${CMAKE_SOURCE_DIR}/common/runtime/todo.cpp")
+    target_include_directories(${target} PRIVATE
+      $<TARGET_PROPERTY:chapter-${number},INTERFACE_INCLUDE_DIRECTORIES>)
+    target_compile_options(${target} PRIVATE
+      $<TARGET_PROPERTY:course-warnings,INTERFACE_COMPILE_OPTIONS> ${arg_OWN_FLAGS})
+    target_link_options(${target} PRIVATE ${arg_OWN_FLAGS})
+    target_link_libraries(${target} PRIVATE Threads::Threads fmt::fmt)
+  else()
+    target_link_libraries(${target} PRIVATE chapter-${number})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY COURSE_PROGRAMS_${number} ${target})
 endfunction()
 
 # course_tests(02 loop_test.cpp server_test.cpp) makes 02-tests; every case is a CTest test of its
@@ -125,14 +141,32 @@ endfunction()
 function(course_echo_defect number program case)
   cmake_parse_arguments(PARSE_ARGV 3 arg "" "SAYS" "ARGS")
   list(JOIN arg_ARGS " " server_args)
-  set(test "${number} ${program} fails: ${case}")
-  add_test(NAME "${test}" COMMAND echo-contract "${case}")
-  # Catch2 breaks its lines where they are full: a blank may be one.
-  string(REPLACE " " "[ \n]+" pattern "${arg_SAYS}")
   set(server "$<TARGET_FILE:${number}-${program}>")
+  course_defect_test("${number} ${program} fails: ${case}" "${number};contract"
+    "FAILED:.*${arg_SAYS}"
+    COMMAND echo-contract "${case}"
+    ENVIRONMENT "COURSE_SERVER=${server};COURSE_SERVER_ARGS=${server_args}")
+endfunction()
+
+# course_defect(06 traps "the captures are gone" SAYS "heap-use-after-free" ARGS capturing-lambda)
+#
+# The same for a program that shows a defect by itself: a CTest test "06 traps shows: the captures
+# are gone" that passes when the program prints that.
+function(course_defect number program defect)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "SAYS" "ARGS")
+  course_defect_test("${number} ${program} shows: ${defect}" "${number}" "${arg_SAYS}"
+    COMMAND ${number}-${program} ${arg_ARGS})
+endfunction()
+
+# A test that passes when its command prints `says`, however that command ends.
+function(course_defect_test test labels says)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "ENVIRONMENT" "COMMAND")
+  add_test(NAME "${test}" COMMAND ${arg_COMMAND})
+  # Catch2 breaks its lines where they are full: a blank may be one.
+  string(REPLACE " " "[ \n]+" pattern "${says}")
   set_tests_properties("${test}" PROPERTIES
-    ENVIRONMENT "COURSE_SERVER=${server};COURSE_SERVER_ARGS=${server_args}"
-    PASS_REGULAR_EXPRESSION "FAILED:.*${pattern}"
-    LABELS "${number};contract"
+    ENVIRONMENT "${arg_ENVIRONMENT}"
+    PASS_REGULAR_EXPRESSION "${pattern}"
+    LABELS "${labels}"
     TIMEOUT 20)
 endfunction()

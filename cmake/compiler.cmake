@@ -1,4 +1,5 @@
 # What every C++ target of the course is compiled with, in one INTERFACE target: course-options.
+# Its warnings alone are course-warnings, for programs that bring their own flags.
 
 if(NOT COURSE_TREE MATCHES "^(chapters|solutions)$")
   message(FATAL_ERROR "COURSE_TREE is '${COURSE_TREE}'; it takes chapters or solutions.")
@@ -16,21 +17,24 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # One folder for all programs, so that the tool and the tests find them by name alone.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
-add_library(course-options INTERFACE)
-target_compile_options(course-options INTERFACE
+add_library(course-warnings INTERFACE)
+target_compile_options(course-warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion
   $<$<BOOL:${COURSE_WERROR}>:-Werror>
-  # GCC makes a coroutine's symmetric transfer a tail call below -O2 only with this flag.
-  -foptimize-sibling-calls
   # GCC 12 and 13 see an overlap in `"text" + std::string` that is none (their bug 105651).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,14>>:-Wno-restrict>)
 
 if(COURSE_TREE STREQUAL "chapters")
   # A task that is not written yet uses neither its parameters nor what is prepared for it.
-  target_compile_options(course-options INTERFACE
+  target_compile_options(course-warnings INTERFACE
     -Wno-unused-parameter -Wno-unused-variable -Wno-unused-but-set-variable
     $<$<CXX_COMPILER_ID:Clang>:-Wno-unused-private-field>)
 endif()
+
+add_library(course-options INTERFACE)
+target_link_libraries(course-options INTERFACE course-warnings)
+# GCC makes a coroutine's symmetric transfer a tail call below -O2 only with this flag.
+target_compile_options(course-options INTERFACE -foptimize-sibling-calls)
 
 if(COURSE_SANITIZE STREQUAL "address")
   set(sanitizers address,undefined)

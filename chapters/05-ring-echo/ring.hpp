@@ -72,17 +72,34 @@ class ring {
     return reaped_;
   }
 
+  // Ends whatever is in flight. False if the kernel has not let go of every buffer.
+  bool cancel_all() noexcept { return cancel_everything(ring_); }
+  [[nodiscard]] ::io_uring& handle() noexcept { return ring_; }  // for io_uring_register_*(3)
+
  private:
   static constexpr int attempts_max = 1000;
-  static constexpr int cancel_at_most_s = 1;
+  static constexpr int poller_waits_max = 50;
   static constexpr std::chrono::milliseconds memory_pause_ms{1};
+  static constexpr std::chrono::microseconds poller_pause_us{100};
 
   // Hands everything prepared to the kernel, and waits for nothing. EINTR: nothing is lost, the
   // caller tries again. EBUSY, EAGAIN: it wants completions fetched, or has no memory, and
   // hold_completions() relieves both. Anything else throws: what was tried is io_uring_enter.
   void submit() {
     COURSE_TODO("05.4");
-    if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) ::io_uring_sqring_wait(&ring_);
+    if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller();
+  }
+
+  // The kernel's thread takes submissions when it gets to run. sqring_wait() returns when there is
+  // room for one; who needs more would ask again and again in the time that the thread needs.
+  void wait_for_poller() {
+    ::io_uring_sqring_wait(&ring_);
+    const auto is_half_full = [this] {
+      return ::io_uring_sq_space_left(&ring_) < ring_.sq.ring_entries / 2;
+    };
+    for (int waits = 0; waits < poller_waits_max && is_half_full(); ++waits) {
+      std::this_thread::sleep_for(poller_pause_us);
+    }
   }
 
   // Fetches completions for the next reap(), so that the kernel can go on.
@@ -112,10 +129,7 @@ inline ring::ring(const ring_options& options) {
 
 inline ring::~ring() {
   // Closing the descriptor would cancel, too, but not wait: buffers could be written after that.
-  ::io_uring_sync_cancel_reg everything{};
-  everything.flags = IORING_ASYNC_CANCEL_ANY;
-  everything.timeout.tv_sec = cancel_at_most_s;
-  ::io_uring_register_sync_cancel(&ring_, &everything);
+  cancel_all();
   ::io_uring_queue_exit(&ring_);
 }
 

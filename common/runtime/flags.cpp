@@ -53,6 +53,15 @@ void flag_set::add(const std::string& name, bool& value, const std::string& help
   implementation_->app.add_flag(name, value, help);
 }
 
+void flag_set::add_argument(const std::string& name, std::string& value, const std::string& help) {
+  implementation_->app.add_option(name, value, help)->required();
+}
+
+void flag_set::add_argument(const std::string& name, std::vector<std::string>& values,
+                            const std::string& help) {
+  implementation_->app.add_option(name, values, help)->required();
+}
+
 std::optional<int> flag_set::parse(int argc, char** argv) {
   constexpr int exit_misuse = 2;
   try {

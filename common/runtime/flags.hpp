@@ -30,6 +30,12 @@ class flag_set {
            const std::string& help);
   void add(const std::string& name, bool& value, const std::string& help);
 
+  // No flag, but a word that must be there, known by its place: HOST in `http_client HOST PATH`.
+  void add_argument(const std::string& name, std::string& value, const std::string& help);
+  // The last of them, at least once: `FILE` in `count_chars FILE...`.
+  void add_argument(const std::string& name, std::vector<std::string>& values,
+                    const std::string& help);
+
   // Nothing: go on. A number: exit with it, everything has been said (0 for --help, 2 for misuse).
   [[nodiscard]] std::optional<int> parse(int argc, char** argv);
 

@@ -210,7 +210,7 @@ def checkpoint_counts(chapter: Any) -> str:
 
 
 def _range(count: Any) -> str:
-    unit = " bytes" if count.metric.startswith("bytes_") else ""
+    unit = " bytes" if count.metric.startswith("bytes_") or count.unit == "bytes" else ""
     low, high = f"{count.at_least:,g}", f"{count.at_most:,g}{unit}"
     if count.at_least == 0:
         return f"at most {high}"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Makes a ring in the mode that was asked for, or in the next best that the kernel grants.
+// Makes a ring in the mode that was asked for, or in the next best that the kernel grants; and ends
+// what is in flight on one.
 // Owns     nothing; the ring is the caller's, who ends it with io_uring_queue_exit().
 // Lifetime none.
 // Threads  any; a ring of ring_mode::defer belongs to the thread that sets it up.
@@ -24,6 +25,7 @@
 namespace uring {
 
 inline constexpr unsigned sqpoll_idle_ms = 1;  // it spins for as long before it sleeps
+inline constexpr int cancel_at_most_s = 1;
 
 [[nodiscard]] constexpr unsigned setup_flags(ring_mode mode) noexcept {
   switch (mode) {
@@ -69,6 +71,15 @@ inline ring_mode set_up(::io_uring& ring, const ring_options& options) {
     params.sq_thread_idle = sqpoll_idle_ms;  // read with SQPOLL only
     return ::io_uring_queue_init_params(options.sq_entries, &ring, &params);
   });
+}
+
+// Cancels whatever is in flight, and waits until it has ended. False if something has not in time.
+inline bool cancel_everything(::io_uring& ring) noexcept {
+  ::io_uring_sync_cancel_reg everything{};
+  everything.flags = IORING_ASYNC_CANCEL_ANY;
+  everything.timeout.tv_sec = cancel_at_most_s;
+  const int result = ::io_uring_register_sync_cancel(&ring, &everything);
+  return result >= 0 || result == -ENOENT;  // ENOENT: nothing was
 }
 
 }  // namespace uring

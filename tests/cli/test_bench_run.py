@@ -17,10 +17,11 @@ from pathlib import Path
 import pytest
 
 from course_tool import builds, processes
-from course_tool.bench import commands, counts, loadgen, report, speed
+from course_tool.bench import commands, counts, loadgen, report, speed, timing
 from course_tool.bench.loadgen import LoadSpec
 from course_tool.bench.machine import Pinning
 from course_tool.bench.subjects import Subject, Whose
+from course_tool.chapters import Contender, Timing
 from course_tool.errors import CourseError
 from course_tool.paths import ROOT
 
@@ -153,6 +154,56 @@ def test_one_that_fails_does_not_take_the_others_figures_away(
     cell = speed.measure([good, bad], BRIEF, 2, UNPINNED, generator, lambda _: None)
     assert len([run for run in cell.of(good) if run.values]) == 2
     assert len(cell.failures()) == 1
+
+
+TIMED = """\
+import sys
+count = int(sys.argv[sys.argv.index("--count") + 1])
+if "--fail" in sys.argv: sys.exit("fake: 06.2 is not implemented")
+if "--mute" not in sys.argv: print("calls:", count); print("ns per call: %.1f ns" % (count / 100))
+"""
+
+
+def timed_subject(name: str, *args: str, baseline: bool = False) -> Subject:
+    return Subject(name, "90", "calls", args, Whose.REFERENCE, baseline)
+
+
+def test_programs_that_time_themselves_take_turns_and_failures_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = script(tmp_path, "90-calls", TIMED)
+    monkeypatch.setattr(builds, "program", lambda preset, name: program)
+    subjects = [
+        timed_subject("plain", baseline=True),
+        timed_subject("fails", "--fail"),
+        timed_subject("mute", "--mute"),
+    ]
+    contenders = tuple(Contender(each.name, "90", "calls", each.args, False) for each in subjects)
+    cell = timing.measure(Timing("call", 700, 2, contenders), subjects, UNPINNED, lambda _: None)
+    assert [run.values for run in cell.of(subjects[0])] == [{timing.KEY: 7.0}] * 2
+    assert [len(cell.of(each)) for each in subjects] == [2, 1, 1], "who failed does not run again"
+    fails, mute = cell.failures()
+    assert fails == "fails: 90-calls did not run to its end: fake: 06.2 is not implemented"
+    assert mute.startswith("mute: 90-calls printed no line 'ns per call: NUMBER'")
+
+
+def test_a_count_that_a_program_prints_is_read_from_its_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = script(tmp_path, "90-calls", TIMED)
+    monkeypatch.setattr(builds, "program", lambda preset, name: program)
+    count = counts.Count(
+        name="a number", metric="printed", program="calls", args=("--count", "9"), connections=0,
+        size=0, inflight=0, requests=0, at_least=9, at_most=9, why="it was told so", calls=(),
+        value="calls", unit="calls",
+    )  # fmt: skip
+    subject = Subject("90-calls", "90", "calls", count.args, Whose.REFERENCE)
+    bench = counts.Bench(subject, Path("loadgen"), None, 0)
+    result = counts.measure(count, bench, repeats=2)
+    assert (result.verdict, result.spread and result.spread.samples) == (counts.Verdict.PASS, 2)
+    failing = counts.Bench(timed_subject("x", *count.args, "--fail"), Path("loadgen"), None, 0)
+    with pytest.raises(CourseError, match="90-calls did not run to its end: fake: 06.2 is not"):
+        counts.measure(count, failing, repeats=1)
 
 
 def test_servers_without_a_ring_are_not_measured_and_that_is_said(

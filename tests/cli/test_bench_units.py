@@ -17,7 +17,19 @@ from pathlib import Path
 import pytest
 
 from course_tool import syscalls
-from course_tool.bench import commands, counts, machine, plot, procfs, report, speed, strace, tables
+from course_tool.bench import (
+    commands,
+    counts,
+    machine,
+    plot,
+    printed,
+    procfs,
+    report,
+    speed,
+    strace,
+    tables,
+    timing,
+)
 from course_tool.bench.loadgen import LoadReport, LoadSpec, parse_report
 from course_tool.bench.report import Result
 from course_tool.bench.spread import Spread, paired_ratios, summarize
@@ -90,6 +102,20 @@ def make_cell(connections: int = 50, size: int = 128) -> speed.Cell:
         speed.Run(2, 2, "slow", False, make_values(2000, 4)),
     )
     return speed.Cell(LoadSpec(connections, size, duration_s=2.0, warmup_s=0.5), 2, runs)
+
+
+def make_timing() -> timing.TimingCell:
+    """Two rounds of a plain and a virtual call; the third program failed at once."""
+    names = ("plain", "virtual", "broken")
+    subjects = tuple(make_subject(name, name == "plain") for name in names)
+    runs = (
+        speed.Run(1, 1, "plain", False, {timing.KEY: 2.0}),
+        speed.Run(1, 2, "virtual", False, {timing.KEY: 3.0}),
+        speed.Run(1, 3, "broken", False, {}, "broken did not run to its end: no"),
+        speed.Run(2, 1, "virtual", False, {timing.KEY: 2.5}),
+        speed.Run(2, 3, "plain", False, {timing.KEY: 1.0}),
+    )
+    return timing.TimingCell("call", 1000, subjects, 2, runs)
 
 
 def make_result(kind: str = "checkpoint", cells: list[speed.Cell] | None = None) -> Result:
@@ -169,6 +195,52 @@ def test_an_exact_count_is_shown_to_its_last_digit() -> None:
     off = counts.judge(count, "04-nops", [counts.Sample(0.0158, {})])
     assert off.verdict == counts.Verdict.FAIL
     assert "calls an operation" in counts.failures([off])[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        ("bytes per frame: 96", 96.0),
+        ("  bytes per frame:   96.5 bytes  ", 96.5),
+        ("bytes per frame: 1e3", 1000.0),
+        ("bytes per frame: -1", -1.0),
+    ],
+)
+def test_a_printed_number_is_read_by_its_name(line: str, number: float) -> None:
+    text = f"other bytes per frame: 7\n{line}\nbytes per frame of the other: 8\n"
+    assert printed.parse(text, "bytes per frame", "06-costs") == number
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "",
+            "06-costs printed no line 'bytes: NUMBER', where one was expected. It printed nothing",
+        ),
+        ("hello\n", "no line 'bytes: NUMBER', where one was expected. It printed:\n  hello"),
+        ("bytes: 1\nbytes: 2\n", "printed 2 lines 'bytes: NUMBER', where one was expected."),
+        ("bytes: many\n", "06-costs printed 'bytes: many', which is no number."),
+        ("bytes:\n", "06-costs printed 'bytes: ', which is no number."),
+        ("bytes: 12x\n", "06-costs printed 'bytes: 12x', which is no number."),
+        ("bytes: nan\n", "which is no number"),
+    ],
+)
+def test_what_is_no_printed_number_fails_with_a_sentence(text: str, said: str) -> None:
+    with pytest.raises(CourseError, match=re.escape(said)):
+        printed.parse(text, "bytes", "06-costs")
+
+
+def test_a_printed_count_is_judged_and_told_in_its_own_unit() -> None:
+    count = make_count(
+        metric="printed", value="bytes per frame", unit="bytes", at_least=64, at_most=128
+    )
+    result = counts.judge(count, "06-costs", [counts.Sample(96.0, {})] * 3)
+    assert result.verdict == counts.Verdict.PASS
+    assert tables.measured_text(result) == "96.0 B"
+    assert (result.as_json()["value"], result.as_json()["unit"]) == ("bytes per frame", "bytes")
+    big = counts.judge(count, "06-costs", [counts.Sample(640.0, {})])
+    assert "640 bytes measured with 06-costs, 64 to 128 expected" in counts.failures([big])[0]
 
 
 def test_ring_fdinfo_gives_both_tails() -> None:
@@ -276,6 +348,16 @@ def test_every_subject_takes_every_place_of_a_round() -> None:
     subjects = [make_subject(name) for name in "abc"]
     orders = [[each.name for each in speed.order_of_round(subjects, index)] for index in range(3)]
     assert orders == [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]]
+
+
+def test_a_timing_has_spreads_and_ratios_like_a_load() -> None:
+    cell = make_timing()
+    plain, virtual, broken = cell.subjects
+    assert cell.spread(virtual, cell.metric) == Spread(2.75, 2.5, 3.0, 2)
+    assert cell.ratio(virtual, cell.baseline, cell.metric) == Spread(2.0, 1.5, 2.5, 2)
+    assert cell.baseline == plain
+    assert cell.spread(broken, cell.metric) is None
+    assert cell.failures() == ["broken: broken did not run to its end: no"]
 
 
 LOADED = LoadReport(20_000, 25_000, 10.0, 12.0, 10_000.0, 50.0, 90.0, 99.0, 1.5, False)
@@ -415,6 +497,16 @@ def test_results_keep_their_schema(kind: str) -> None:
     assert report.deviations(document) == []
 
 
+def test_a_result_with_a_timing_keeps_the_schema_and_tells_who_failed() -> None:
+    result = replace(make_result(), cells=[], timing=make_timing())
+    document = json.loads(json.dumps(result.as_json()))
+    assert report.deviations(document) == []
+    assert document["timing"]["runs"][2]["ns_per_operation"] is None
+    assert document["timing"]["ratios"]["virtual"]["median"] == 2.0
+    assert document["timing"]["summary"]["broken"] is None
+    assert result.failures() == ["broken: broken did not run to its end: no"]
+
+
 def test_deviations_from_the_schema_are_named() -> None:
     document = make_result().as_json()
     document["cells"][0]["runs"][0]["values"].pop("p99_us")
@@ -462,6 +554,19 @@ def test_tables_fit_80_columns_and_cut_nothing(kind: str) -> None:
     assert "…" not in text
 
 
+def test_a_timing_is_a_table_with_its_notes() -> None:
+    result = replace(make_result(), cells=[], timing=make_timing())
+    text = rendered(result)
+    assert "2 rounds of 1,000 calls each" in text
+    assert re.search(r"virtual +2\.75 ns +2\.00×", text)
+    assert re.search(r"plain +1\.50 ns +1 ", text)
+    assert re.search(r"broken +– +–", text)
+    notes = " ".join(tables.notes(result))
+    assert "× plain: the ratio to it" in notes and "p50" not in notes
+    assert "All are the course's solutions." in notes
+    assert "| virtual | 2.75 ns (2.50–3.00 ns) | 2.00× (1.50–2.50×) |" in tables.markdown(result)
+
+
 def test_limited_runs_are_marked_and_explained() -> None:
     result = make_result()
     assert re.search(r"requests per second +1,500 +4,000\*", rendered(result))
@@ -498,6 +603,8 @@ def test_a_ratio_of_too_few_rounds_says_that_its_spread_is_not_known() -> None:
     [
         (112_345.6, "", "112,346"),
         (9.8765, "us", "9.88 µs"),
+        (1.5, "ns", "1.50 ns"),
+        (12_345, "ns", "12.3 µs"),
         (12_345, "us", "12.3 ms"),
         (0.00004, "", "<0.001"),
         (0, "", "0"),
@@ -540,6 +647,23 @@ def drawn_plots() -> list[str]:
         plot.strip_plot(make_result(), make_cell()),
         plot.matrix_plot(matrix, "cpu_us_per_request"),
     ]
+
+
+def test_a_timings_plot_shows_every_run_and_says_who_failed() -> None:
+    svg = plot.timing_plot(replace(make_result(), timing=make_timing()), make_timing())
+    root = ET.fromstring(svg)
+    texts = ["".join(each.itertext()).strip() for each in root.iter(f"{{{plot.SVG}}}text")]
+    assert {"plain", "virtual", "broken", "failed", "0"} <= set(texts)
+    assert "Time per call, ns (less is better)" in texts
+    description = root.find("svg:desc", NAMESPACE)
+    assert description is not None
+    assert "virtual 2.75 ns (2.50 ns to 3.00 ns)" in (description.text or "")
+    filled = [
+        each
+        for each in root.iter(f"{{{plot.SVG}}}use")
+        if any(f"fill: {color}" in each.attrib.get("style", "") for color in plot.COLORS)
+    ]
+    assert len(filled) == 4, "every run that came to an end is a dot"
 
 
 @pytest.fixture(scope="module")

@@ -48,6 +48,59 @@ def test_a_chapter_without_a_server_has_counts_alone(course: Path) -> None:
         load_chapter(toml)
 
 
+TIMING = """
+[checkpoint.timing]
+operation = "call"
+operations = 1000
+rounds = 5
+
+[[checkpoint.timing.contenders]]
+name = "function"
+chapter = "01"
+program = "server"
+args = ["--how", "function"]
+baseline = true
+
+[[checkpoint.timing.contenders]]
+name = "coroutine"
+chapter = "01"
+program = "server"
+"""
+
+
+def test_programs_that_time_themselves_stand_with_or_without_servers(course: Path) -> None:
+    toml = course / "solutions" / "01-first" / "chapter.toml"
+    assert load_chapter(toml).checkpoint.timing is None
+    toml.write_text(toml.read_text(encoding="utf-8") + TIMING, encoding="utf-8")
+    beside = load_chapter(toml).checkpoint
+    assert beside.timing and beside.contenders
+    assert (beside.timing.value, beside.timing.operations) == ("ns per call", 1000)
+    without_server(toml)
+    toml.write_text(toml.read_text(encoding="utf-8") + TIMING, encoding="utf-8")
+    alone = load_chapter(toml).checkpoint
+    assert [each.name for each in alone.timing.contenders] == ["function", "coroutine"]
+    edit(toml, "baseline = true", "baseline = false")
+    with pytest.raises(CourseError, match="timing.contenders: exactly one of them has to say"):
+        load_chapter(toml)
+    edit(toml, "operations = 1000", "operations = 0")
+    with pytest.raises(CourseError, match="checkpoint.timing.operations: is 0"):
+        load_chapter(toml)
+
+
+def test_a_number_that_a_program_prints_is_named_and_has_a_unit(course: Path) -> None:
+    toml = course / "solutions" / "01-first" / "chapter.toml"
+    edit(toml, "syscalls_per_request", "printed")
+    with pytest.raises(CourseError, match=r"counts\[1\].value: is missing"):
+        load_chapter(toml)
+    edit(toml, "connections = 1\nsize = 128\ninflight = 1\nrequests = 2000",
+         'value = "bytes per frame"\nunit = "bytes"')  # fmt: skip
+    count = load_chapter(toml).checkpoint.counts[0]
+    assert (count.value, count.unit, count.requests) == ("bytes per frame", "bytes", 0)
+    edit(toml, 'unit = "bytes"', 'unit = "bytes"\ncalls = ["read"]')
+    with pytest.raises(CourseError, match=r"counts\[1\].calls: is not a key of this table"):
+        load_chapter(toml)
+
+
 def test_a_chapter_with_a_server_has_contenders_and_a_load(course: Path) -> None:
     toml = course / "solutions" / "01-first" / "chapter.toml"
     text = toml.read_text(encoding="utf-8")

@@ -106,6 +106,11 @@ KEEPS = [
     (rules_cpp.includes, '#include "ring.hpp"\n#include <liburing/io_uring.h>\n'),
     (rules_cpp.lambda_coroutines, "run([&] { x = 1; });\nco_await f();\n"),
     (rules_cpp.lambda_coroutines, "auto f = [](int fd) -> task<> { co_return; };\n"),
+    (
+        rules_cpp.lambda_coroutines,
+        "// NOLINTNEXTLINE(cppcoreguidelines-avoid-capturing-lambda-coroutines)\n"
+        "auto f = [x]() -> task<int> { co_return x; };\n",
+    ),
     (rules_cpp.loopback_only, '"127.0.0.1", "0.0.0.0", "192.0.2.1", "256.1.1.1", "1.2.3"\n'),
     (rules_python.function_length, "def short():\n" + "    x = 1\n" * 59),
     (rules_python.processes, 'subprocess.run(["ls"], timeout=1)\n'),

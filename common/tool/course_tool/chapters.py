@@ -22,7 +22,9 @@ METRICS = (
     "cqes_per_request",
     "bytes_per_idle_connection",
     "syscalls_per_operation",  # of a program that runs to its end and takes --count
+    "printed",  # by a program that runs to its end, as a line 'VALUE: NUMBER'
 )
+WITHOUT_CLIENTS = ("syscalls_per_operation", "printed")
 HINTS_PER_TASK = 3
 
 
@@ -73,11 +75,16 @@ class Count:
     at_most: float
     why: str
     calls: tuple[str, ...]  # metrics of system calls count only these; empty: all
+    value: str = ""  # of "printed": what the program calls the number
+    unit: str = ""  # of "printed": what the number counts, such as bytes
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A server that a checkpoint measures; its speed is shown, never asserted."""
+    """What a checkpoint measures: a server, or a program that times itself.
+
+    Its speed is shown, never asserted.
+    """
 
     name: str
     chapter: str
@@ -96,11 +103,26 @@ class Load:
 
 
 @dataclass(frozen=True)
+class Timing:
+    """Programs that time themselves: each takes --count and prints 'ns per OPERATION: NUMBER'."""
+
+    operation: str  # what is done --count times, such as "call"
+    operations: int
+    rounds: int
+    contenders: tuple[Contender, ...]
+
+    @property
+    def value(self) -> str:
+        return f"ns per {self.operation}"
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     question: str
     counts: tuple[Count, ...]
-    contenders: tuple[Contender, ...]  # none in a chapter without a server
+    contenders: tuple[Contender, ...]  # servers; none in a chapter without one
     load: Load | None  # what the contenders are put under
+    timing: Timing | None = None
 
 
 @dataclass(frozen=True)
@@ -299,14 +321,15 @@ def _load_program(table: _Table) -> Program:
 
 
 def _load_requests(table: _Table, metric: str) -> int:
-    if metric == "bytes_per_idle_connection":
-        return 0  # idle clients send nothing
+    if metric in ("bytes_per_idle_connection", "printed"):
+        return 0  # idle clients send nothing; a program that prints knows how often it does it
     return table.integer("operations" if metric == "syscalls_per_operation" else "requests")
 
 
 def _load_count(table: _Table, programs: tuple[str, ...]) -> Count:
     metric = table.one_of("metric", METRICS)
-    has_clients = metric != "syscalls_per_operation"
+    has_clients = metric not in WITHOUT_CLIENTS
+    prints = metric == "printed"
     has_load = has_clients and metric != "bytes_per_idle_connection"
     count = Count(
         name=table.text("name"),
@@ -320,7 +343,9 @@ def _load_count(table: _Table, programs: tuple[str, ...]) -> Count:
         at_least=table.number("at_least"),
         at_most=table.number("at_most"),
         why=table.text("why"),
-        calls=table.texts("calls", ()),
+        calls=() if prints else table.texts("calls", ()),
+        value=table.text("value") if prints else "",
+        unit=table.text("unit") if prints else "",
     )
     table.done()
     if count.at_least > count.at_most:
@@ -342,6 +367,23 @@ def _load_contender(table: _Table, number: str) -> Contender:
     return contender
 
 
+def _load_timing(table: _Table, number: str) -> Timing:
+    timing = Timing(
+        operation=table.text("operation"),
+        operations=table.integer("operations"),
+        rounds=table.integer("rounds"),
+        contenders=tuple(_load_contender(each, number) for each in table.tables("contenders")),
+    )
+    table.done()
+    _check_baseline(table, timing.contenders)
+    return timing
+
+
+def _check_baseline(table: _Table, contenders: tuple[Contender, ...]) -> None:
+    if sum(contender.baseline for contender in contenders) != 1:
+        raise table.fail("contenders", "exactly one of them has to say baseline = true.")
+
+
 def _load_load(table: _Table) -> Load:
     load = Load(
         connections=table.integer("connections"),
@@ -356,7 +398,8 @@ def _load_load(table: _Table) -> Load:
 
 def _load_checkpoint(table: _Table, number: str, programs: tuple[Program, ...]) -> Checkpoint:
     names = tuple(program.name for program in programs)
-    # Without a server there is nothing to put under a load: such a chapter has counts alone.
+    # Without a server there is nothing to put under a load: such a chapter has counts and, where
+    # its programs time themselves, [checkpoint.timing].
     has_speed = any(program.contract for program in programs) or table.has("contenders")
     checkpoint = Checkpoint(
         question=table.text("question"),
@@ -365,10 +408,11 @@ def _load_checkpoint(table: _Table, number: str, programs: tuple[Program, ...]) 
         if has_speed
         else (),
         load=_load_load(table.table("load")) if has_speed else None,
+        timing=_load_timing(table.table("timing"), number) if table.has("timing") else None,
     )
     table.done()
-    if has_speed and sum(contender.baseline for contender in checkpoint.contenders) != 1:
-        raise table.fail("contenders", "exactly one of them has to say baseline = true.")
+    if has_speed:
+        _check_baseline(table, checkpoint.contenders)
     return checkpoint
 
 

@@ -211,6 +211,7 @@ def run(
     check: bool = False,
     on_line: Callable[[str], None] | None = None,
     asks_first_s: float = 0,
+    cpu: int | None = None,
 ) -> Finished:
     """Runs a command to its end. `env` is added to the tool's own; `on_line` sees stdout grow.
 
@@ -231,7 +232,9 @@ def run(
         child: subprocess.Popen[bytes] | None = None
         try:
             with _uninterrupted():
-                child = _start(args, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr)
+                child = _start(
+                    args, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, cpu=cpu
+                )
             in_time = _wait(child, started + timeout_s, follower)
         finally:
             if child:

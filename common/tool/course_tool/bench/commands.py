@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 
 from course_tool import console
-from course_tool.bench import counts, loadgen, plot, report, speed, subjects, tables
+from course_tool.bench import counts, loadgen, plot, report, speed, subjects, tables, timing
 from course_tool.bench.loadgen import LoadSpec
 from course_tool.bench.machine import (
     Pinning,
@@ -22,7 +22,7 @@ from course_tool.bench.machine import (
 )
 from course_tool.bench.report import Result
 from course_tool.bench.subjects import Subject, Whose
-from course_tool.chapters import Chapter, all_chapters, find_chapter
+from course_tool.chapters import Chapter, Timing, all_chapters, find_chapter
 from course_tool.errors import CourseError
 from course_tool.paths import relative
 
@@ -42,6 +42,7 @@ QUICK_DURATION_S = 0.4
 QUICK_WARMUP_S = 0.05
 QUICK_REQUESTS = 4000  # a few futex calls more or less must not show
 QUICK_IDLE_CLIENTS = 100
+QUICK_OPERATIONS = 10_000
 ROUNDS_MOST = 1000
 
 CLAIMS_CHAPTER = "11"
@@ -139,6 +140,8 @@ class Plan:
     loads: Sequence[LoadSpec]
     rounds: int
     options: Options
+    timing: Timing | None = None
+    timed: Sequence[Subject] = ()  # by `timing`
 
     @property
     def name(self) -> str:
@@ -169,7 +172,16 @@ def _plan_checkpoint(chapter: Chapter, options: Options) -> Plan:
         loads=loads,
         rounds=options.rounds_or(load.rounds if load else QUICK_ROUNDS),
         options=options,
+        timing=_timing_spec(chapter.checkpoint.timing, options),
+        timed=subjects.of_timing(chapter, options.measured),
     )
+
+
+def _timing_spec(wanted: Timing | None, options: Options) -> Timing | None:
+    if wanted is None:
+        return None
+    operations = min(wanted.operations, QUICK_OPERATIONS) if options.quick else wanted.operations
+    return replace(wanted, operations=operations, rounds=options.rounds_or(wanted.rounds))
 
 
 def _plan_ladder(options: Options) -> Plan:
@@ -277,6 +289,13 @@ def _measure_cells(plan: Plan, pinning: Pinning) -> list[speed.Cell]:
     return cells
 
 
+def _measure_timing(plan: Plan, pinning: Pinning) -> timing.TimingCell | None:
+    if plan.timing is None:
+        return None
+    with console.progress("Timing", plan.timing.rounds * len(plan.timed)) as steps:
+        return timing.measure(plan.timing, plan.timed, pinning, steps.step)
+
+
 def _announcer(clock: Clock, steps: console.Steps, load: LoadSpec) -> Callable[[str], None]:
     def announce(text: str) -> None:
         clock.next(
@@ -292,8 +311,8 @@ def _prepared(plan: Plan) -> Iterator[Pinning]:
     connections = [load.connections for load in plan.loads]
     if plan.kind == "checkpoint" and plan.chapter:
         connections += [count.connections for count in plan.chapter.checkpoint.counts]
-    subjects.build(plan.subjects, plan.chapter)
-    allow_descriptors(max(connections))
+    subjects.build([*plan.subjects, *plan.timed], plan.chapter)
+    allow_descriptors(max(connections, default=0))
     with pinned() as pinning:
         yield pinning
 
@@ -301,7 +320,8 @@ def _prepared(plan: Plan) -> Iterator[Pinning]:
 def _measure(plan: Plan) -> Result:
     with _prepared(plan) as pinning:
         machine = describe(pinning)
-        presets = list(dict.fromkeys(subject.whose.preset for subject in plan.subjects))
+        measured = [*plan.subjects, *plan.timed]
+        presets = list(dict.fromkeys(subject.whose.preset for subject in measured))
         counted = _measure_counts(plan, pinning) if plan.kind == "checkpoint" else []
         return Result(
             kind=plan.kind,
@@ -317,6 +337,7 @@ def _measure(plan: Plan) -> Result:
             subjects=list(plan.subjects),
             counts=counted,
             cells=_measure_cells(plan, pinning),
+            timing=_measure_timing(plan, pinning),
         )
 
 
@@ -326,9 +347,12 @@ def _plots(result: Result) -> dict[str, str]:
             "requests.svg": plot.matrix_plot(result, "requests_per_s"),
             "cpu.svg": plot.matrix_plot(result, "cpu_us_per_request"),
         }
-    if not result.cells:
-        return {}  # counts alone
-    return {"plot.svg": plot.strip_plot(result, result.cells[0])}
+    plots = {}  # none where there are counts alone
+    if result.cells:
+        plots["plot.svg"] = plot.strip_plot(result, result.cells[0])
+    if result.timing:
+        plots["timing.svg"] = plot.timing_plot(result, result.timing)
+    return plots
 
 
 def _show(result: Result) -> None:

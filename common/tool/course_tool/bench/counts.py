@@ -17,7 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from course_tool import processes
-from course_tool.bench import procfs, strace
+from course_tool.bench import printed, procfs, strace
 from course_tool.bench.loadgen import LoadSpec, drive
 from course_tool.bench.spread import Spread, summarize
 from course_tool.bench.subjects import Subject
@@ -37,6 +37,10 @@ UNITS = {
     "bytes_per_idle_connection": "bytes a connection",
     "syscalls_per_operation": "calls an operation",
 }
+
+
+def unit_of(count: Count) -> str:
+    return count.unit or UNITS[count.metric]
 
 
 class Verdict(StrEnum):
@@ -66,7 +70,7 @@ class CountResult:
         if self.spread is None:
             return f"{count.name}: not measured: {self.reason}."
         return (
-            f"{count.name}: {self.spread.median:.6g} {UNITS[count.metric]} measured with "
+            f"{count.name}: {self.spread.median:.6g} {unit_of(count)} measured with "
             f"{self.subject}, {count.at_least:g} to {count.at_most:g} expected: {count.why}."
         )
 
@@ -74,13 +78,14 @@ class CountResult:
         return {
             "name": self.count.name,
             "metric": self.count.metric,
-            "unit": UNITS[self.count.metric],
+            "unit": unit_of(self.count),
             "subject": self.subject,
             "connections": self.count.connections,
             "size": self.count.size,
             "inflight": self.count.inflight,
             "requests": self.count.requests,
             "calls": list(self.count.calls),
+            "value": self.count.value,
             "measured": self.spread.as_json() if self.spread else None,
             "parts": self.parts,
             "at_least": self.count.at_least,
@@ -136,6 +141,10 @@ def _syscalls_of_run(count: Count, bench: Bench) -> Sample:
     strace.require()
     calls = strace.calls_per_operation(bench.subject.run_command(), bench.requests)
     return _sum_of_calls(count, calls)
+
+
+def _printed(count: Count, bench: Bench) -> Sample:
+    return Sample(printed.number_of(bench.subject.run_command(), count.value, bench.cpu), {})
 
 
 def _rest(server: processes.Server) -> procfs.RingTails:
@@ -216,6 +225,7 @@ _MEASURE: dict[str, Callable[[Count, Bench], Sample]] = {
     "cqes_per_request": _cqes,
     "bytes_per_idle_connection": _idle_bytes,
     "syscalls_per_operation": _syscalls_of_run,
+    "printed": _printed,
 }
 
 

@@ -19,9 +19,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_tool.bench.report import Result, machine_lines
-from course_tool.bench.speed import METRICS, Cell, Metric, Run
+from course_tool.bench.speed import METRICS, Cell, Metric, Rounds, Run
 from course_tool.bench.subjects import Subject
-from course_tool.bench.tables import MS_FROM_US, cells_of, load_text, rounds_text, sizes, with_unit
+from course_tool.bench.tables import (
+    MS_FROM_US,
+    cells_of,
+    load_text,
+    rounds_text,
+    sizes,
+    timing_text,
+    with_unit,
+)
+from course_tool.bench.timing import TimingCell
 
 INK = "#010203"  # stands for currentColor until the drawing is done
 COLORS = ("#3b82f6", "#d9730d", "#0f9488", "#db2777", "#8b5cf6", "#7d8590", "#2f9e44", "#c2410c")
@@ -66,8 +75,24 @@ def strip_plot(result: Result, cell: Cell) -> str:
     for index, key in enumerate(TITLES):
         top = index * panel + 44
         axes = _axes(figure, height, (left, top, WIDTH - left - 110, ROW * len(result.subjects)))
-        _draw_strip(axes, result.subjects, cell, _BY_KEY[key])
+        _draw_strip(axes, result.subjects, cell, _BY_KEY[key], TITLES[key])
     words = Words(f"{result.title}: {load_text(cell)}", _strip_words(result, cell), caption)
+    return _finish(figure, height, words)
+
+
+def timing_plot(result: Result, cell: TimingCell) -> str:
+    """One panel, a row a program."""
+    load = f"{timing_text(cell)}. Every run is a dot, the bar is the median."
+    caption = _caption(result, [cell.metric], load)
+    rows = ROW * len(cell.subjects)
+    height = PANEL_FRAME + rows + CAPTION_LINE * len(caption) + 24
+    figure = _new_figure(height)
+    left = min(300, 24 + 10 * max(len(subject.name) for subject in cell.subjects))
+    axes = _axes(figure, height, (left, 44, WIDTH - left - 110, rows))
+    title = f"{cell.metric.label.capitalize()}, ns (less is better)"
+    _draw_strip(axes, cell.subjects, cell, cell.metric, title)
+    each = "; ".join(_spread_words(subject, cell, cell.metric) for subject in cell.subjects)
+    words = Words(f"{result.title}: {timing_text(cell)}", f"{title}: {each}.", caption)
     return _finish(figure, height, words)
 
 
@@ -121,7 +146,9 @@ def _dots(axes: Any, points: Sequence[tuple[float, float, bool]], color: str) ->
                   markeredgewidth=1.6, clip_on=False)  # fmt: skip
 
 
-def _draw_strip(axes: Any, subjects: Sequence[Subject], cell: Cell, metric: Metric) -> None:
+def _draw_strip(
+    axes: Any, subjects: Sequence[Subject], cell: Rounds, metric: Metric, title: str
+) -> None:
     for row, subject in enumerate(subjects):
         color = COLORS[row % len(COLORS)]
         runs = [run for run in cell.of(subject) if metric.key in run.values]
@@ -142,7 +169,7 @@ def _draw_strip(axes: Any, subjects: Sequence[Subject], cell: Cell, metric: Metr
     axes.xaxis.set_major_locator(_few_ticks())
     in_ms = metric.unit == "us" and largest >= MS_FROM_US  # as with_unit() says the medians
     axes.xaxis.set_major_formatter(_commas(1000 if in_ms else 1))
-    title = TITLES[metric.key].replace(" µs", " ms") if in_ms else TITLES[metric.key]
+    title = title.replace(" µs", " ms") if in_ms else title
     axes.set_title(title, loc="left", fontsize=TEXT, color=INK, pad=10, x=0)
 
 
@@ -180,7 +207,7 @@ def _spaced(ends: list[tuple[float, str, str]], gap: float) -> list[tuple[float,
     return placed
 
 
-def _largest(cell: Cell, metric: Metric) -> float:
+def _largest(cell: Rounds, metric: Metric) -> float:
     return max((run.values.get(metric.key, 0.0) for run in cell.runs), default=0.0)
 
 
@@ -205,7 +232,7 @@ def _caption(result: Result, metrics: Sequence[Metric], load: str) -> list[str]:
     return [part for line in lines for part in textwrap.wrap(line, CAPTION_COLUMNS)]
 
 
-def _spread_words(subject: Subject, cell: Cell, metric: Metric) -> str:
+def _spread_words(subject: Subject, cell: Rounds, metric: Metric) -> str:
     spread = cell.spread(subject, metric)
     if spread is None:
         return f"{subject.name} failed"

@@ -24,6 +24,7 @@ from course_tool.bench.counts import CountResult
 from course_tool.bench.speed import COMPARED, METRICS, Cell
 from course_tool.bench.spread import Spread
 from course_tool.bench.subjects import Subject
+from course_tool.bench.timing import KEY, TimingCell
 from course_tool.errors import CourseError
 from course_tool.paths import STATE, relative
 
@@ -35,6 +36,14 @@ _NUMBER = (int, float)
 _SPREAD = {"median": _NUMBER, "min": _NUMBER, "max": _NUMBER, "samples": int}
 _RATIOS = dict.fromkeys(COMPARED, (_SPREAD, None))  # None: no round in which both count
 _VALUES = {metric.key: _NUMBER for metric in METRICS}
+_SUBJECT = {
+    "name": str,
+    "chapter": str,
+    "program": str,
+    "args": [str],
+    "whose": str,  # yours or reference
+    "baseline": bool,
+}
 
 # A type, a tuple of alternatives, a dict of keys, or a list of one element's shape. The key "*"
 # stands for keys of the measured things' own: a subject's name, a system call's.
@@ -67,16 +76,7 @@ SHAPE: dict[str, Any] = {
             "liburing": (str, None),
         }
     ],
-    "subjects": [
-        {
-            "name": str,
-            "chapter": str,
-            "program": str,
-            "args": [str],
-            "whose": str,  # yours or reference
-            "baseline": bool,
-        }
-    ],
+    "subjects": [_SUBJECT],
     "counts": [
         {
             "name": str,
@@ -88,6 +88,7 @@ SHAPE: dict[str, Any] = {
             "inflight": int,
             "requests": int,
             "calls": [str],  # system calls it is restricted to; empty: all
+            "value": str,  # what the program calls the number that it prints; else empty
             "measured": (_SPREAD, None),
             "parts": {"*": _NUMBER},  # each system call's share, restricted or not
             "at_least": _NUMBER,
@@ -120,6 +121,26 @@ SHAPE: dict[str, Any] = {
             "ratios": {"*": _RATIOS},  # to the baseline, paired round by round
         }
     ],
+    "timing": (
+        {
+            "operation": str,
+            "operations": int,  # in each run
+            "rounds": int,
+            "subjects": [_SUBJECT],
+            "runs": [
+                {
+                    "round": int,
+                    "place": int,
+                    "subject": str,
+                    "ns_per_operation": (_NUMBER, None),  # None: it failed
+                    "failure": (str, None),
+                }
+            ],
+            "summary": {"*": (_SPREAD, None)},
+            "ratios": {"*": (_SPREAD, None)},  # to the baseline, paired round by round
+        },
+        None,  # no program times itself
+    ),
 }
 
 
@@ -171,6 +192,7 @@ class Result:
     subjects: list[Subject]
     counts: list[CountResult]
     cells: list[Cell]
+    timing: TimingCell | None = None
 
     @property
     def baseline(self) -> Subject:
@@ -178,7 +200,8 @@ class Result:
 
     def failures(self) -> list[str]:
         """A sentence for each run that did not come to an end."""
-        return [failure for cell in self.cells for failure in cell.failures()]
+        measured: list[Cell | TimingCell] = [*self.cells, *([self.timing] if self.timing else [])]
+        return [failure for each in measured for failure in each.failures()]
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -194,6 +217,7 @@ class Result:
             "subjects": [subject.as_json() for subject in self.subjects],
             "counts": [count.as_json() for count in self.counts],
             "cells": [self._cell_json(cell) for cell in self.cells],
+            "timing": _timing_json(self.timing) if self.timing else None,
         }
 
     def _cell_json(self, cell: Cell) -> dict[str, Any]:
@@ -221,6 +245,33 @@ class Result:
                 for subject in self.subjects
             },
         }
+
+
+def _timing_json(cell: TimingCell) -> dict[str, Any]:
+    return {
+        "operation": cell.operation,
+        "operations": cell.operations,
+        "rounds": cell.rounds,
+        "subjects": [subject.as_json() for subject in cell.subjects],
+        "runs": [
+            {
+                "round": run.round,
+                "place": run.place,
+                "subject": run.subject,
+                "ns_per_operation": run.values.get(KEY),
+                "failure": run.failure or None,
+            }
+            for run in cell.runs
+        ],
+        "summary": {
+            subject.name: _spread_json(cell.spread(subject, cell.metric))
+            for subject in cell.subjects
+        },
+        "ratios": {
+            subject.name: _spread_json(cell.ratio(subject, cell.baseline, cell.metric))
+            for subject in cell.subjects
+        },
+    }
 
 
 def _spread_json(spread: Spread | None) -> dict[str, float] | None:

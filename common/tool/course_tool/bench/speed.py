@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The part of a benchmark that is shown and never asserted.
+"""The part of a benchmark that is shown and never asserted: servers under a load.
 
 A *cell* is one load (so many clients, so many bytes) that all subjects are put under, in rounds. In
 each round every subject runs once, in an order that moves on by one from round to round, so that no
@@ -60,6 +60,7 @@ METRICS = (
     Metric("client_cpu_us_per_request", "client CPU per request", "us", False),
 )
 COMPARED = ("requests_per_s", "cpu_us_per_request", "p99_us")
+Measured = tuple[dict[str, float], bool]  # by Metric.key; was the client at its limit?
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,9 @@ class Run:
         }
 
 
-@dataclass(frozen=True)
-class Cell:
-    """All runs of one load."""
+class Rounds:
+    """Interleaved runs of several subjects, and what they come to."""
 
-    load: LoadSpec
     rounds: int
     runs: tuple[Run, ...]
 
@@ -120,6 +119,15 @@ class Cell:
             runs[number].value(metric) if number in runs else None
             for number in range(1, self.rounds + 1)
         ]
+
+
+@dataclass(frozen=True)
+class Cell(Rounds):
+    """All runs of one load."""
+
+    load: LoadSpec
+    rounds: int
+    runs: tuple[Run, ...]
 
     def failures(self) -> list[str]:
         where = f"{self.load.connections} clients, {self.load.size} B"
@@ -202,9 +210,7 @@ def values_of(
     }
 
 
-def _run_once(
-    subject: Subject, load: LoadSpec, pinning: Pinning, generator: Path
-) -> tuple[dict[str, float], bool]:
+def _run_once(subject: Subject, load: LoadSpec, pinning: Pinning, generator: Path) -> Measured:
     assert load.duration_s is not None, "speed is measured over a time"
     with processes.Server(subject.command(), cpu=pinning.server_cpu) as server:
         with _Watch(server.pid, load.duration_s) as watch:
@@ -218,9 +224,7 @@ def _run_once(
     return values_of(report, *window(watch.readings, report), life), report.client_limited
 
 
-def _run_patiently(
-    subject: Subject, load: LoadSpec, pinning: Pinning, generator: Path
-) -> tuple[dict[str, float], bool]:
+def _run_patiently(subject: Subject, load: LoadSpec, pinning: Pinning, generator: Path) -> Measured:
     for _ in range(TRIES - 1):
         try:
             return _run_once(subject, load, pinning, generator)
@@ -240,15 +244,13 @@ def run_seconds(load: LoadSpec) -> float:
     return (load.duration_s or 0) + load.warmup_s + RUN_OVERHEAD_S
 
 
-def measure(
+def interleave(
     subjects: Sequence[Subject],
-    load: LoadSpec,
     rounds: int,
-    pinning: Pinning,
-    generator: Path,
     on_run: Callable[[str], None],
-) -> Cell:
-    """One cell. A subject that fails is told in its run, and does not run in this cell again."""
+    run_once: Callable[[Subject], Measured],
+) -> tuple[Run, ...]:
+    """Each subject once a round. One that fails is told in its run, and does not run again."""
     runs: list[Run] = []
     failed: set[str] = set()
     for index in range(rounds):
@@ -257,9 +259,27 @@ def measure(
             if subject.name in failed:
                 continue
             try:
-                values, limited = _run_patiently(subject, load, pinning, generator)
+                values, limited = run_once(subject)
                 runs.append(Run(index + 1, place, subject.name, limited, values))
             except CourseError as error:
                 failed.add(subject.name)
                 runs.append(Run(index + 1, place, subject.name, False, {}, str(error)))
-    return Cell(load, rounds, tuple(runs))
+    return tuple(runs)
+
+
+def measure(
+    subjects: Sequence[Subject],
+    load: LoadSpec,
+    rounds: int,
+    pinning: Pinning,
+    generator: Path,
+    on_run: Callable[[str], None],
+) -> Cell:
+    """One cell."""
+    runs = interleave(
+        subjects,
+        rounds,
+        on_run,
+        lambda subject: _run_patiently(subject, load, pinning, generator),
+    )
+    return Cell(load, rounds, runs)

@@ -87,6 +87,26 @@ def of_checkpoint(chapter: Chapter, measured: Whose) -> list[Subject]:
     return subjects
 
 
+def of_timing(chapter: Chapter, measured: Whose) -> list[Subject]:
+    """The contenders that time themselves, the baseline too, all out of one tree.
+
+    Those of earlier chapters are the reference's in any case.
+    """
+    if chapter.checkpoint.timing is None:
+        return []
+    return [
+        Subject(
+            name=each.name,
+            chapter=each.chapter,
+            program=each.program,
+            args=each.args,
+            whose=measured if each.chapter == chapter.number else Whose.REFERENCE,
+            baseline=each.baseline,
+        )
+        for each in chapter.checkpoint.timing.contenders
+    ]
+
+
 def of_ladder(chapters: Sequence[Chapter]) -> list[Subject]:
     """The reference server of every chapter; the first one is the baseline."""
     subjects = []

@@ -14,11 +14,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from course_tool.bench.counts import CountResult, Verdict
+from course_tool.bench.counts import UNITS, CountResult, Verdict, unit_of
 from course_tool.bench.report import Result, machine_lines
-from course_tool.bench.speed import COMPARED, METRICS, Cell, Metric
+from course_tool.bench.speed import COMPARED, METRICS, Cell, Metric, Rounds
 from course_tool.bench.spread import Spread
 from course_tool.bench.subjects import Subject, Whose
+from course_tool.bench.timing import TimingCell
 
 WIDTH = 80
 SUBJECTS_A_TABLE = 3
@@ -28,6 +29,7 @@ NO_SPREAD = "?"
 SPREAD_ROUNDS_MIN = 3  # of fewer, least and most say nothing about the next round
 MIB = 1024 * 1024
 MS_FROM_US = 10_000  # times are said in ms from here on
+US_FROM_NS = 10_000  # and in µs from here on
 VERDICT_STYLE = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.NOT_MEASURED: "yellow"}
 BY_KEY = {metric.key: metric for metric in METRICS}
 
@@ -49,6 +51,8 @@ def amount(value: float) -> str:
 
 
 def with_unit(value: float, unit: str) -> str:
+    if unit == "ns":
+        return f"{amount(value / 1000)} µs" if value >= US_FROM_NS else f"{amount(value)} ns"
     if unit == "us":
         return f"{amount(value / 1000)} ms" if value >= MS_FROM_US else f"{amount(value)} µs"
     if unit == "bytes":
@@ -78,7 +82,7 @@ def range_text(spread: Spread | None, unit: str) -> str:
         return ""
     least, most = with_unit(spread.least, unit), with_unit(spread.most, unit)
     suffix = next(
-        (each for each in (" µs", " ms", " MiB", " B", " %", "×") if most.endswith(each)), ""
+        (each for each in (" ns", " µs", " ms", " MiB", " B", " %", "×") if most.endswith(each)), ""
     )
     if suffix and least.endswith(suffix):
         least = least.removesuffix(suffix)
@@ -100,7 +104,7 @@ def speed_lines(cell: Cell, subjects: Sequence[Subject], baseline: Subject) -> l
     return lines
 
 
-def _metric_line(cell: Cell, subjects: Sequence[Subject], metric: Metric) -> Line:
+def _metric_line(cell: Rounds, subjects: Sequence[Subject], metric: Metric) -> Line:
     cells = []
     for subject in subjects:
         spread = cell.spread(subject, metric)
@@ -109,7 +113,9 @@ def _metric_line(cell: Cell, subjects: Sequence[Subject], metric: Metric) -> Lin
     return Line(metric.label, tuple(cells))
 
 
-def _ratio_line(cell: Cell, subjects: Sequence[Subject], baseline: Subject, metric: Metric) -> Line:
+def _ratio_line(
+    cell: Rounds, subjects: Sequence[Subject], baseline: Subject, metric: Metric
+) -> Line:
     cells = []
     for subject in subjects:
         if subject == baseline:
@@ -167,8 +173,30 @@ def speed_tables(result: Result, cell: Cell) -> list[Table]:
     return tables
 
 
+def timing_text(cell: TimingCell) -> str:
+    return f"{rounds_text(cell.rounds)} of {cell.operations:,} {cell.operation}s each"
+
+
+def timing_lines(cell: TimingCell) -> list[tuple[Subject, tuple[str, str], tuple[str, str]]]:
+    """For each subject its time and its ratio, both as a median and a spread."""
+    times = _metric_line(cell, cell.subjects, cell.metric).cells
+    ratios = _ratio_line(cell, cell.subjects, cell.baseline, cell.metric).cells
+    return list(zip(cell.subjects, times, ratios, strict=True))
+
+
+def timing_table(cell: TimingCell) -> Table:
+    spread = ": median, and min–max" if cell.rounds > 1 else ""
+    table = _new_table(f"Speed, {timing_text(cell)}{spread}")
+    table.add_column("")
+    table.add_column(cell.metric.label, justify="right")
+    table.add_column(f"× {cell.baseline.name}", justify="right")
+    for subject, time, ratio in timing_lines(cell):
+        table.add_row(Text(subject.name), _stacked(*time), _stacked(*ratio))
+    return table
+
+
 def _unit(count: CountResult) -> str:
-    return "B" if count.count.metric == "bytes_per_idle_connection" else ""
+    return "B" if unit_of(count.count) in ("bytes", UNITS["bytes_per_idle_connection"]) else ""
 
 
 def _is_exact(count: CountResult) -> bool:
@@ -298,7 +326,16 @@ def tables_of(result: Result) -> list[Table]:
     if result.kind == "matrix":
         return matrix_tables(result)
     speed = [table for cell in result.cells for table in speed_tables(result, cell)]
+    if result.timing:
+        speed.append(timing_table(result.timing))
     return [*([counts_table(result)] if result.counts else []), *speed]
+
+
+def _timing_words(cell: TimingCell) -> list[str]:
+    """Whose code the rows are."""
+    yours = [subject.name for subject in cell.subjects if subject.whose is Whose.YOURS]
+    said = f"Your code: {', '.join(yours)}." if yours else "All are the course's solutions."
+    return [f"Each program timed itself, on one CPU, in turns. {said}"]
 
 
 def _words(result: Result) -> list[str]:
@@ -347,9 +384,13 @@ def notes(result: Result) -> list[str]:
             f"{LIMITED} In {limited} of {runs} runs the load generator was at its own limit. "
             "There, only the server's CPU per request compares, and ratios leave those rounds out."
         )
-    if not result.cells:
+    if result.timing:
+        said.append(f"× {result.timing.baseline.name}: the ratio to it, taken round by round.")
+        said += _timing_words(result.timing)
+    if result.cells:
+        said += _words(result)
+    if not (result.cells or result.timing):
         return said  # counts alone: no speed was measured whose words and machine matter
-    said += _words(result)
     if result.machine["busy"]:
         share = result.machine["others_share"]
         said.append(
@@ -390,6 +431,15 @@ def _cell_markdown(result: Result, cell: Cell) -> str:
     return _markdown_table(head, rows)
 
 
+def _timing_markdown(cell: TimingCell) -> str:
+    rows = [
+        [subject.name, *(f"{mid} ({rest})" if rest else mid for mid, rest in (time, ratio))]
+        for subject, time, ratio in timing_lines(cell)
+    ]
+    head = [timing_text(cell), cell.metric.label, f"× {cell.baseline.name}"]
+    return _markdown_table(head, rows)
+
+
 def markdown(result: Result) -> str:
     """table.md: everything that the terminal shows and, for the matrix, every metric of it."""
     parts = [f"# {result.title}"]
@@ -398,6 +448,8 @@ def markdown(result: Result) -> str:
     if result.counts:
         parts.append(_counts_markdown(result))
     parts += [_cell_markdown(result, cell) for cell in result.cells]
+    if result.timing:
+        parts.append(_timing_markdown(result.timing))
     said = [*(f"Failed: {failure}" for failure in result.failures()), *notes(result)]
     parts.append("\n".join(f"- {each}".replace("\n", "\n  ") for each in said))
     return "\n\n".join(parts) + "\n"

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// The task that most people write first: it starts at once, and resumes whoever waits for it. It
+// has two defects, which the page shows; task.hpp has neither.
+// Owns     the coroutine's frame; or rather, both of them believe so.
+// Lifetime see Owns.
+// Threads  one.
+// Errors   none are kept: an exception ends the process.
+// Rule     do not use it.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <utility>
+
+namespace naive {
+
+// AtEnd is what the frame does when the body has ended: suspend_never goes on, to its destruction.
+template <typename AtEnd = std::suspend_never>
+class eager_task {
+ public:
+  struct promise_type;
+
+  explicit eager_task(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
+  eager_task(eager_task&& other) noexcept : frame_{std::exchange(other.frame_, nullptr)} {}
+  ~eager_task() {
+    if (frame_) frame_.destroy();
+  }
+
+  struct promise_type {
+    eager_task get_return_object() noexcept {
+      return eager_task{std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
+    std::suspend_never initial_suspend() const noexcept { return {}; }  // start at once
+    AtEnd final_suspend() const noexcept { return {}; }                 // at first: suspend_never
+    void return_value(int value) noexcept {
+      result = value;
+      has_ended = true;
+      if (awaiting) awaiting.resume();
+    }
+    void unhandled_exception() const noexcept { std::terminate(); }
+
+    int result = 0;
+    bool has_ended = false;
+    std::coroutine_handle<> awaiting;
+  };
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> awaiting) const {
+    if (frame_.promise().has_ended) return awaiting.resume();  // nothing to wait for: go on
+    frame_.promise().awaiting = awaiting;
+  }
+  int await_resume() const noexcept { return frame_.promise().result; }
+
+ private:
+  std::coroutine_handle<promise_type> frame_;
+};
+
+}  // namespace naive

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// How a computation ended: with a value, with an exception, or not yet.
+// Owns     the value or the exception; of a reference only the address.
+// Lifetime what a reference refers to must outlive whoever takes it.
+// Threads  one at a time.
+// Errors   take() throws the exception that was set.
+// Rule     set once, taken once.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace uring {
+
+template <typename T>
+class outcome {
+  static_assert(!std::is_rvalue_reference_v<T>, "return a value instead: it is moved out");
+
+ public:
+  // Takes what makes a T; for outcome<void> nothing, for outcome<T&> an lvalue.
+  template <typename... Value>
+  void set_value(Value&&... value) {
+    if constexpr (std::is_reference_v<T>) {
+      held_.template emplace<at_value>(std::addressof(value)...);
+    } else {
+      held_.template emplace<at_value>(std::forward<Value>(value)...);
+    }
+  }
+
+  void set_exception(std::exception_ptr error) noexcept {
+    held_.template emplace<at_error>(std::move(error));
+  }
+
+  // The value, moved out; or throws the exception.
+  T take() {
+    assert(is_set() && "nothing has ended yet: who takes the result must wait first");
+    if (held_.index() == at_error) std::rethrow_exception(std::get<at_error>(std::move(held_)));
+    if constexpr (std::is_reference_v<T>) {
+      return *std::get<at_value>(held_);
+    } else if constexpr (!std::is_void_v<T>) {
+      return std::get<at_value>(std::move(held_));
+    }
+  }
+
+  // The exception, or null.
+  [[nodiscard]] std::exception_ptr error() const noexcept {
+    const auto* const held = std::get_if<at_error>(&held_);
+    return held != nullptr ? *held : nullptr;
+  }
+
+  [[nodiscard]] bool is_set() const noexcept { return held_.index() != 0; }
+  [[nodiscard]] bool has_value() const noexcept { return held_.index() == at_value; }
+
+ private:
+  struct nothing {};
+  using stored = std::conditional_t<
+      std::is_void_v<T>, nothing,
+      std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<T>, std::remove_cv_t<T>>>;
+  static constexpr std::size_t at_value = 1;
+  static constexpr std::size_t at_error = 2;
+
+  std::variant<std::monostate, stored, std::exception_ptr> held_;
+};
+
+}  // namespace uring

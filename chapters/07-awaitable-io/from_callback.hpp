@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Any function that reports by a callback, as a task: what it is called back with is the result.
+// Owns     the promise that the callback settles, in the task's frame.
+// Lifetime the callback must come once, and before that the task must not be destroyed. It may come
+//          before `start` has returned.
+// Threads  the callback may come on any thread; the coroutine then goes on there. A task of an
+//          io_context must be called back on the context's own thread.
+// Errors   what `start` throws. An error among the callback's arguments is a value like the others.
+// Rule     `start` either throws or calls back, never both.
+#pragma once
+
+#include <tuple>
+#include <utility>
+
+#include "promise.hpp"
+#include "task.hpp"
+
+namespace uring {
+
+// What a callback is called with: nothing, one value, or several as a tuple.
+template <typename... Arguments>
+struct called_with {
+  using type = std::tuple<Arguments...>;
+};
+template <typename Argument>
+struct called_with<Argument> {
+  using type = Argument;
+};
+template <>
+struct called_with<> {
+  using type = void;
+};
+
+// from_callback<std::error_code, std::size_t>(start): `start` is called with a callback that takes
+// those two, and the task ends with both.
+template <typename... Arguments, typename Start>
+task<typename called_with<Arguments...>::type> from_callback(Start start) {
+  promise<typename called_with<Arguments...>::type> answer;
+  start([&answer](Arguments... arguments) { answer.resolve(std::move(arguments)...); });
+  co_return co_await answer;
+}
+
+}  // namespace uring

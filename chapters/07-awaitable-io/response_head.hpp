@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// What a server says before the body: the status, and how the body's end will be known. Just enough
+// for a client that asks once; chapter 13 has the whole grammar.
+// Owns     nothing.
+// Lifetime the reason is a copy.
+// Threads  any.
+// Errors   bad_response, whose text says what came.
+// Rule     a chunked body is chunked whatever Content-Length says; two lengths that differ are no
+//          length; a body of unknown coding is not guessed at.
+// See      rfc9112, sections 4, 5 and 6
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace uring {
+
+class bad_response : public std::runtime_error {
+ public:
+  explicit bad_response(const std::string& what)
+      : std::runtime_error{"the server's answer: " + what} {}
+};
+
+enum class body_end {
+  none,     // there is no body
+  counted,  // after so many bytes
+  chunked,  // with the chunk of size 0
+  at_eof,   // when the server closes the connection
+};
+
+struct response_head {
+  int status = 0;
+  std::string reason;
+  body_end ends = body_end::at_eof;
+  std::uint64_t body_bytes = 0;  // if counted
+};
+
+// How many bytes of `received` are the head, its empty line included; nothing if that has not come.
+[[nodiscard]] inline std::optional<std::size_t> head_bytes(std::string_view received) {
+  for (std::size_t end = received.find('\n'); end != received.npos;
+       end = received.find('\n', end + 1)) {
+    const std::string_view after = received.substr(end + 1);
+    if (after.starts_with("\n")) return end + 2;
+    if (after.starts_with("\r\n")) return end + 3;
+  }
+  return std::nullopt;
+}
+
+// All of `text` must be digits of that base, and at least one.
+[[nodiscard]] inline std::uint64_t to_number(std::string_view text, int base) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number, base);
+  if (error != std::errc{} || stopped != end) {
+    throw bad_response{"“" + std::string{text.substr(0, 40)} + "” is no count of bytes"};
+  }
+  return number;
+}
+
+[[nodiscard]] inline bool same_word(std::string_view left, std::string_view right) {
+  return std::ranges::equal(left, right, [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  });
+}
+
+[[nodiscard]] inline std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+// Takes the next line off the front of `text`, without its end.
+[[nodiscard]] inline std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == text.npos ? text.size() : end + 1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+// "HTTP/1.1 200 OK", also without a reason.
+[[nodiscard]] inline response_head parse_status_line(std::string_view line) {
+  const auto digit = [&line](std::size_t at) { return line[at] >= '0' && line[at] <= '9'; };
+  const bool is_one = line.starts_with("HTTP/1.") && line.size() >= 12 && digit(7) &&
+                      line[8] == ' ' && digit(9) && digit(10) && digit(11) &&
+                      (line.size() == 12 || line[12] == ' ');
+  if (!is_one) throw bad_response{"“" + std::string{line.substr(0, 40)} + "” is no status line"};
+  response_head head;
+  head.status = static_cast<int>(to_number(line.substr(9, 3), 10));
+  head.reason = line.size() > 13 ? line.substr(13) : "";
+  return head;
+}
+
+// Heeds the two fields that tell how the body ends.
+inline void heed_field(response_head& head, std::string_view line) {
+  const std::size_t colon = line.find(':');
+  if (colon == line.npos || colon == 0 || line.front() == ' ' || line.front() == '\t') {
+    throw bad_response{"“" + std::string{line.substr(0, 40)} + "” is no header field"};
+  }
+  const std::string_view name = line.substr(0, colon);
+  const std::string_view value = trimmed(line.substr(colon + 1));
+  if (same_word(name, "Transfer-Encoding")) {
+    if (!same_word(value, "chunked")) {
+      throw bad_response{"its body has the coding “" + std::string{value} + "”"};
+    }
+    head.ends = body_end::chunked;
+  } else if (same_word(name, "Content-Length") && head.ends != body_end::chunked) {
+    const std::uint64_t bytes = to_number(value, 10);
+    if (head.ends == body_end::counted && head.body_bytes != bytes) {
+      throw bad_response{"it has two lengths"};
+    }
+    head.ends = body_end::counted;
+    head.body_bytes = bytes;
+  }
+}
+
+// `text` is a whole head, as head_bytes() counts it.
+[[nodiscard]] inline response_head parse_response_head(std::string_view text) {
+  response_head head = parse_status_line(take_line(text));
+  for (std::string_view line = take_line(text); !line.empty(); line = take_line(text)) {
+    heed_field(head, line);
+  }
+  const bool never_has_a_body = head.status < 200 || head.status == 204 || head.status == 304;
+  if (never_has_a_body) head.ends = body_end::none;
+  return head;
+}
+
+}  // namespace uring

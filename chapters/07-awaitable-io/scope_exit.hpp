@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Does something when a scope is left, whatever way it is left.
+// Owns     the action.
+// Lifetime what the action refers to must outlive the scope; in a coroutine, the frame.
+// Threads  the scope's.
+// Errors   the action must not throw: that ends the program.
+// Rule     give it a name. A nameless one does its work at once.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+namespace uring {
+
+template <typename Action>
+class [[nodiscard("it needs a name to live until the end of the scope")]] scope_exit {
+ public:
+  explicit scope_exit(Action action) noexcept(std::is_nothrow_move_constructible_v<Action>)
+      : action_{std::move(action)} {}
+  scope_exit(scope_exit&&) = delete;
+  ~scope_exit() { action_(); }
+
+ private:
+  Action action_;
+};
+
+}  // namespace uring

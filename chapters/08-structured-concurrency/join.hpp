@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Several tasks at once, and one coroutine that goes on when all of them have ended.
+// Owns     each joined_frame its task; the counter nothing.
+// Lifetime the counter and the frames live in the coroutine that joins.
+// Threads  the one that runs the io_context.
+// Errors   co_await counter throws what was reported with failed(), the first if it was several.
+// Rule     join what was started. The count is one more than the tasks: the last one is the joiner's
+//          own, so that tasks which have all ended before it waits do not resume it.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <utility>
+
+#include "cancel_source.hpp"
+#include "outcome.hpp"
+#include "task.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+class join_counter {
+ public:
+  explicit join_counter(std::size_t tasks) noexcept : left_{tasks + 1} {}
+  join_counter(join_counter&&) = delete;  // the frames hold its address
+
+  void failed(std::exception_ptr error) noexcept {
+    if (first_error_ == nullptr) first_error_ = std::move(error);
+  }
+
+  // A task has ended. Who goes on: the joiner, if that was the last one.
+  [[nodiscard]] std::coroutine_handle<> arrive() noexcept {
+    COURSE_TODO("08.1");
+  }
+
+  // co_await counter: until every task has ended. Whoever comes last does not suspend.
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<> joiner) noexcept {
+    COURSE_TODO("08.1");
+  }
+  void await_resume() const {
+    if (first_error_ != nullptr) std::rethrow_exception(first_error_);
+  }
+
+ private:
+  std::size_t left_;  // tasks that have not ended, and one until the joiner waits
+  std::coroutine_handle<> joiner_;
+  std::exception_ptr first_error_;
+};
+
+// The frame around a joined task: at its end the thread goes where the counter says. A coroutine
+// that returns one takes the counter as its first parameter.
+class joined_frame {
+ public:
+  struct promise_type;
+
+  explicit joined_frame(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
+  joined_frame(joined_frame&& other) noexcept : frame_{std::exchange(other.frame_, nullptr)} {}
+  ~joined_frame() {
+    if (frame_) frame_.destroy();
+  }
+
+  // Runs the task up to its first wait.
+  void start() { frame_.resume(); }
+
+ private:
+  std::coroutine_handle<promise_type> frame_;
+};
+
+struct joined_frame::promise_type {
+  struct arrival {
+    bool await_ready() const noexcept { return false; }
+    std::coroutine_handle<> await_suspend(
+        std::coroutine_handle<promise_type> ended) const noexcept {
+      return ended.promise().counter.arrive();
+    }
+    void await_resume() const noexcept {}
+  };
+
+  // [dcl.fct.def.coroutine] gives the promise what the coroutine gets.
+  template <typename... Rest>
+  explicit promise_type(join_counter& joins, const Rest&...) noexcept : counter{joins} {}
+
+  joined_frame get_return_object() noexcept {
+    return joined_frame{std::coroutine_handle<promise_type>::from_promise(*this)};
+  }
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  arrival final_suspend() const noexcept { return {}; }
+  void return_void() const noexcept {}
+  void unhandled_exception() const noexcept { counter.failed(std::current_exception()); }
+
+  join_counter& counter;
+};
+
+// Runs `joined` and keeps how it ended. If it threw, the counter hears of it, and `others` end.
+template <typename T>
+joined_frame join_or_cancel(join_counter& counter, cancel_source& others, task<T> joined,
+                            outcome<T>& into) {
+  COURSE_TODO("08.1");
+}
+
+}  // namespace uring

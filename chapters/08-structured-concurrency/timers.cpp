@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// 08-timers: three timers of 1, 2 and 3 units, put together in four ways.
+//
+//   ./course run 08:timers
+//   ./course run 08:timers -- --unit-ms 1000
+#include <liburing.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+
+#include "bounded_io.hpp"
+#include "cancel_source.hpp"
+#include "io_context.hpp"
+#include "operations.hpp"
+#include "program_main.hpp"
+#include "task.hpp"
+#include "when_all.hpp"
+#include "when_any.hpp"
+
+namespace {
+
+using std::chrono::milliseconds;
+using uring::cancel_source;
+using uring::io_context;
+using uring::io_result;
+using uring::task;
+
+task<> sleep_for(io_context& context, milliseconds how_long, cancel_source& source) {
+  const io_result ended = co_await uring::cancelable(uring::timeout_op(context, how_long), source);
+  const bool is_over = ended.error() == ETIME || ended.error() == ECANCELED;
+  if (!is_over) ended.or_throw("timeout");
+}
+
+task<> one_after_the_other(io_context& context, milliseconds unit) {
+  cancel_source source;
+  co_await sleep_for(context, 1 * unit, source);
+  co_await sleep_for(context, 2 * unit, source);
+  co_await sleep_for(context, 3 * unit, source);
+}
+
+task<> all_at_once(io_context& context, milliseconds unit) {
+  cancel_source source;
+  co_await uring::when_all(source, sleep_for(context, 1 * unit, source),
+                           sleep_for(context, 2 * unit, source),
+                           sleep_for(context, 3 * unit, source));
+}
+
+task<> until_the_first(io_context& context, milliseconds unit) {
+  cancel_source source;
+  co_await uring::when_any(source, sleep_for(context, 1 * unit, source),
+                           sleep_for(context, 2 * unit, source),
+                           sleep_for(context, 3 * unit, source));
+}
+
+// A timer that the next request in the queue waits for. A plain link would be cut: a timeout ends
+// with -ETIME, and that is an error to it.
+task<> sleep_before_the_next(io_context& context, milliseconds how_long) {
+  const auto prepare = uring::timeout_op(context, how_long).prepare;
+  const io_result ended = co_await uring::io_request{context, [prepare](::io_uring_sqe& sqe) {
+                                                       prepare(sqe);
+                                                       sqe.flags |= IOSQE_IO_HARDLINK;
+                                                     }};
+  if (ended.error() != ETIME) ended.or_throw("timeout");
+}
+
+// One after the other again, but it is the kernel that starts each: all are submitted at once.
+task<> chained(io_context& context, milliseconds unit) {
+  cancel_source source;
+  context.reserve(3);
+  co_await uring::when_all(source, sleep_before_the_next(context, 1 * unit),
+                           sleep_before_the_next(context, 2 * unit),
+                           sleep_for(context, 3 * unit, source));
+}
+
+void measure(const char* what, task<> (*timers)(io_context&, milliseconds), milliseconds unit) {
+  io_context context;
+  const auto began = std::chrono::steady_clock::now();
+  context.run(timers(context, unit));
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
+  const auto units = took.count() / static_cast<double>(unit.count());
+  std::printf("%-20s %5.2f units, %zu in flight at the end\n", what, units, context.in_flight());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::int64_t unit_ms = 100;
+  common::flag_set flags{"Chapter 08: timers of 1, 2 and 3 units, in sequence and in parallel."};
+  flags.add("--unit-ms", unit_ms, 1, 60'000, "How long a unit is");
+  return common::program_main(argc, argv, flags, [&] {
+    const milliseconds unit{unit_ms};
+    measure("one after the other:", one_after_the_other, unit);
+    measure("chained:", chained, unit);
+    measure("all at once:", all_at_once, unit);
+    measure("until the first:", until_the_first, unit);
+  });
+}

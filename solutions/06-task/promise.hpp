@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// A result that comes from outside every coroutine: a callback, another thread, a signal's handler
+// loop. One coroutine awaits it; whoever has the result resolves or rejects it.
+// Owns     the result until it was taken.
+// Lifetime until it was settled and, if somebody awaits it, until the await has ended; both know
+//          its address.
+// Threads  settle on one thread, await on the same or on another. The coroutine goes on in the
+//          thread that settles, inside resolve() or reject(), if it waited by then.
+// Errors   the exception given to reject() is thrown by co_await.
+// Rule     settled exactly once, awaited at most once.
+// See      std::atomic::exchange; cppreference, "memory_order"
+#pragma once
+
+#include <atomic>
+#include <cassert>
+#include <coroutine>
+#include <exception>
+#include <utility>
+
+#include "outcome.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+template <typename T = void>
+class promise {
+ public:
+  promise() noexcept = default;
+  promise(promise&&) = delete;  // whoever settles it has its address
+  ~promise() { assert(!somebody_waits() && "a coroutine still waits for this promise"); }
+
+  template <typename... Value>
+  void resolve(Value&&... value) {
+    outcome_.set_value(std::forward<Value>(value)...);
+    settle();
+  }
+
+  void reject(std::exception_ptr error) {
+    outcome_.set_exception(std::move(error));
+    settle();
+  }
+
+  bool await_ready() const noexcept {
+    return state_.load(std::memory_order_acquire) == settled();  // pairs with settle()
+  }
+
+  // Leaves `awaiting` for settle(), and suspends; or, if settle() was faster, goes on at once.
+  bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
+    // --8<-- [start:task-06-5]
+    void* found = nobody;
+    const bool waits = state_.compare_exchange_strong(
+        found, awaiting.address(),
+        std::memory_order_release,   // pairs with settle(): it resumes a frame that has suspended
+        std::memory_order_acquire);  // pairs with settle(): its result is there
+    // --8<-- [end:task-06-5]
+    assert((waits || found == settled()) && "two coroutines await one promise");
+    return waits;
+  }
+
+  T await_resume() { return outcome_.take(); }
+
+ private:
+  // Makes the result visible, and resumes who waits for it, if anybody does yet. Nothing of *this
+  // may be touched after the exchange: the awaiting side may have ended and destroyed it.
+  void settle() {
+    // --8<-- [start:task-06-5b]
+    void* const found = state_.exchange(settled(), std::memory_order_acq_rel);
+    if (found != nobody) std::coroutine_handle<>::from_address(found).resume();
+    // --8<-- [end:task-06-5b]
+  }
+
+  // state_ is one of: nobody, the address of the frame that waits, settled().
+  static constexpr void* nobody = nullptr;
+  void* settled() const noexcept { return const_cast<promise*>(this); }  // no frame has our address
+
+  [[nodiscard]] bool somebody_waits() const noexcept {
+    void* const state = state_.load(std::memory_order_relaxed);
+    return state != nobody && state != settled();
+  }
+
+  std::atomic<void*> state_ = nobody;
+  outcome<T> outcome_;
+};
+
+}  // namespace uring

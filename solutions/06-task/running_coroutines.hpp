@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// While one lives, its thread is running coroutines, and must not block.
+// Owns     nothing but a count for each thread.
+// Lifetime the scope in which coroutines are resumed.
+// Threads  each has a count of its own.
+// Errors   forbid_blocking() throws std::logic_error.
+// Rule     make one around every resume() that comes from ordinary code.
+#pragma once
+
+#include <stdexcept>
+
+namespace uring {
+
+class running_coroutines {
+ public:
+  running_coroutines() noexcept { ++nesting_; }
+  running_coroutines(running_coroutines&&) = delete;
+  ~running_coroutines() { --nesting_; }
+
+  static void forbid_blocking() {
+    if (nesting_ > 0) {
+      throw std::logic_error{
+          "sync_wait() inside a coroutine would block the thread that has to finish the task: "
+          "co_await it"};
+    }
+  }
+
+ private:
+  static thread_local inline int nesting_ = 0;
+};
+
+}  // namespace uring

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// From ordinary code into coroutines: starts a task and blocks the thread until it has ended.
+// Owns     the task while it runs.
+// Lifetime returns only when the task's frame has been destroyed.
+// Threads  any but one that is running coroutines: it is the one that would have to end the task.
+// Errors   what the task threw; std::logic_error on a thread that is running coroutines.
+// Rule     for main() and tests. Inside a coroutine, co_await.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "countdown.hpp"
+#include "outcome.hpp"
+#include "running_coroutines.hpp"
+#include "task.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+template <typename T>
+T sync_wait(task<T> awaited);
+
+// Starts all of them, in order, and blocks until the last has ended; the results in the same order.
+// Throws the first exception in that order, after all have ended.
+template <typename T>
+std::vector<T> sync_wait_all(std::vector<task<T>> awaited);
+
+// The outermost coroutine: awaits a task, keeps its result, and says so to a blocked thread.
+class sync_wait_frame {
+ public:
+  struct promise_type;
+
+  explicit sync_wait_frame(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
+  sync_wait_frame(sync_wait_frame&& other) noexcept
+      : frame_{std::exchange(other.frame_, nullptr)} {}
+  ~sync_wait_frame() {
+    if (frame_) frame_.destroy();
+  }
+
+  void start(countdown& ended);
+
+ private:
+  std::coroutine_handle<promise_type> frame_;
+};
+
+struct sync_wait_frame::promise_type {
+  // The frame has suspended for good before the blocked thread may wake and destroy it: hence here,
+  // and not in the body.
+  struct notifier {
+    bool await_ready() const noexcept { return false; }
+
+    // Says that the task has ended, to the countdown that start() was given.
+    void await_suspend(std::coroutine_handle<promise_type> frame) const noexcept {
+      // --8<-- [start:task-06-4]
+      frame.promise().ended->arrive();
+      // --8<-- [end:task-06-4]
+    }
+
+    void await_resume() const noexcept {}
+  };
+
+  sync_wait_frame get_return_object() noexcept {
+    return sync_wait_frame{std::coroutine_handle<promise_type>::from_promise(*this)};
+  }
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  notifier final_suspend() const noexcept { return {}; }
+  void return_void() const noexcept {}
+  void unhandled_exception() const noexcept { std::terminate(); }  // as_outcome() lets none out
+
+  countdown* ended = nullptr;
+};
+
+inline void sync_wait_frame::start(countdown& ended) {
+  const running_coroutines here;
+  frame_.promise().ended = &ended;
+  frame_.resume();
+}
+
+// `result` is the blocked caller's, and lives until it was notified.
+template <typename T>
+sync_wait_frame await_into(task<T> awaited, outcome<T>& result) {
+  result = co_await std::move(awaited).as_outcome();
+}
+
+// Starts the task in a sync_wait_frame, and blocks this thread until the frame has notified it.
+template <typename T>
+T sync_wait(task<T> awaited) {
+  running_coroutines::forbid_blocking();
+  outcome<T> result;
+  // --8<-- [start:task-06-4b]
+  countdown ended{1};
+  sync_wait_frame frame = await_into(std::move(awaited), result);
+  frame.start(ended);
+  ended.wait();
+  // --8<-- [end:task-06-4b]
+  return result.take();
+}
+
+template <typename T>
+std::vector<T> sync_wait_all(std::vector<task<T>> awaited) {
+  running_coroutines::forbid_blocking();
+  std::vector<outcome<T>> results(awaited.size());
+  // The same for all of them: one countdown, a frame for each task, and nobody waits before the
+  // last was started.
+  // --8<-- [start:task-06-4c]
+  countdown ended{awaited.size()};
+  std::vector<sync_wait_frame> frames;
+  for (std::size_t i = 0; i < awaited.size(); ++i) {
+    frames.push_back(await_into(std::move(awaited[i]), results[i]));
+  }
+  for (sync_wait_frame& each : frames) each.start(ended);
+  ended.wait();
+  // --8<-- [end:task-06-4c]
+  std::vector<T> values;
+  values.reserve(results.size());
+  for (outcome<T>& each : results) values.push_back(each.take());
+  return values;
+}
+
+}  // namespace uring

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// A coroutine that starts when it is awaited, and hands its result to the one who awaits it.
+// Owns     the coroutine's frame, and in it the result until it was taken.
+// Lifetime the task must outlive its run: `co_await child()` keeps it until the result is there.
+//          Reference parameters must live as long; the frame copies references, not what they mean.
+// Threads  one at a time: the body goes on wherever that which it awaits resumes it.
+// Errors   what escapes the body is thrown by co_await, in whoever awaits.
+// Rule     awaited once, and only as an rvalue: co_await child(), or co_await std::move(t). Write
+//          coroutines as named functions; a capturing lambda's captures are not in the frame.
+#pragma once
+
+#include <cassert>
+#include <coroutine>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+#include "outcome.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+template <typename T>
+class task_promise;
+
+template <typename T = void>
+class [[nodiscard("a task that nobody awaits never runs")]] task {
+ public:
+  using promise_type = task_promise<T>;  // the compiler looks for this name
+  class awaiter;
+  class outcome_awaiter;
+
+  explicit task(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
+
+  // Takes the frame over, and leaves `other` without one.
+  task(task&& other) noexcept {
+    // --8<-- [start:task-06-1]
+    frame_ = std::exchange(other.frame_, nullptr);
+    // --8<-- [end:task-06-1]
+  }
+
+  task& operator=(task other) noexcept {
+    std::swap(frame_, other.frame_);
+    return *this;  // and `other` destroys the frame that we had
+  }
+
+  // Destroys the frame, if there is one, wherever its coroutine is suspended: not yet started, in
+  // the middle, or ended.
+  ~task() {
+    // --8<-- [start:task-06-1b]
+    if (frame_) frame_.destroy();
+    // --8<-- [end:task-06-1b]
+  }
+
+  awaiter operator co_await() && noexcept { return awaiter{unawaited()}; }
+  void operator co_await() & = delete;  // it would be empty afterwards: co_await std::move(t)
+
+  // co_await std::move(t).as_outcome() never throws: the exception is in the outcome.
+  outcome_awaiter as_outcome() && noexcept { return outcome_awaiter{unawaited()}; }
+
+ private:
+  // The frame, which must be there and must not have been started.
+  std::coroutine_handle<promise_type> unawaited() const noexcept {
+    assert(frame_ && "this task is empty: it was moved from");
+    assert(!frame_.promise().is_awaited() && "this task was awaited before");
+    return frame_;
+  }
+
+  std::coroutine_handle<promise_type> frame_;
+};
+
+// Last thing that a frame does: it stays, suspended, and the thread goes to whoever awaited it.
+struct final_awaiter {
+  bool await_ready() const noexcept { return false; }
+  // To return a handle is to jump there, with our own stack frame gone.
+  template <typename Promise>
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
+    // --8<-- [start:task-06-2b]
+    return ended.promise().awaiting();
+    // --8<-- [end:task-06-2b]
+  }
+  void await_resume() const noexcept {}
+};
+
+// How the body may end. A promise has either return_value() or return_void(), never both.
+template <typename T>
+struct returning {
+  outcome<T> result;
+
+  // `co_return value` calls this.
+  template <typename Value>
+    requires std::is_constructible_v<T, Value>
+  void return_value(Value&& value) {
+    // --8<-- [start:task-06-3]
+    result.set_value(std::forward<Value>(value));
+    // --8<-- [end:task-06-3]
+  }
+};
+
+template <>
+struct returning<void> {
+  outcome<void> result;
+  void return_void() noexcept { result.set_value(); }
+};
+
+// Lives in the frame, from before the first line of the body until the frame is destroyed.
+template <typename T>
+class task_promise : public returning<T> {
+ public:
+  // The caller gets this as soon as the frame exists: a task that owns it.
+  task<T> get_return_object() noexcept {
+    // --8<-- [start:task-06-1c]
+    return task<T>{std::coroutine_handle<task_promise>::from_promise(*this)};
+    // --8<-- [end:task-06-1c]
+  }
+
+  std::suspend_always initial_suspend() const noexcept { return {}; }  // lazy
+  final_awaiter final_suspend() const noexcept { return {}; }
+  // An exception has left the body, and is being handled: keep it for whoever awaits.
+  void unhandled_exception() noexcept {
+    // --8<-- [start:task-06-3b]
+    this->result.set_exception(std::current_exception());
+    // --8<-- [end:task-06-3b]
+  }
+
+  void set_awaiting(std::coroutine_handle<> who) noexcept { awaiting_ = who; }
+  [[nodiscard]] std::coroutine_handle<> awaiting() const noexcept { return awaiting_; }
+  [[nodiscard]] bool is_awaited() const noexcept { return awaiting_ != nullptr; }
+
+ private:
+  std::coroutine_handle<> awaiting_;  // resumed when the body has ended
+};
+
+template <typename T>
+class task<T>::awaiter {
+ public:
+  explicit awaiter(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
+
+  bool await_ready() const noexcept { return false; }  // it has not even started
+  // Remembers who waits, and lets the thread go into the task.
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
+    // --8<-- [start:task-06-2]
+    frame_.promise().set_awaiting(awaiting);
+    return frame_;
+    // --8<-- [end:task-06-2]
+  }
+
+  // The value of the whole co_await expression; or throws what the body threw.
+  T await_resume() const {
+    // --8<-- [start:task-06-3c]
+    return frame_.promise().result.take();
+    // --8<-- [end:task-06-3c]
+  }
+
+ protected:
+  std::coroutine_handle<promise_type> frame_;
+};
+
+template <typename T>
+class task<T>::outcome_awaiter : public task<T>::awaiter {
+ public:
+  using awaiter::awaiter;
+  outcome<T> await_resume() const { return std::move(this->frame_.promise().result); }
+};
+
+}  // namespace uring

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// A connection to the first of several addresses that accepts one.
+// Owns     the returned socket is the caller's; those that failed are closed.
+// Lifetime `context` must live until the task has ended.
+// Threads  the one that runs `context`.
+// Errors   std::runtime_error that says what every address answered; std::system_error from
+//          socket(2).
+// Rule     one after the other, in the order given: the resolver has put the best first.
+// See      connect(2), rfc6724
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "errors.hpp"
+#include "io_context.hpp"
+#include "operations.hpp"
+#include "resolve.hpp"
+#include "task.hpp"
+#include "unique_fd.hpp"
+
+namespace uring {
+
+// `addresses` is copied into the frame: the kernel reads each while it connects.
+inline task<common::unique_fd> connect_to_any(io_context& context,
+                                              std::vector<peer_address> addresses) {
+  std::string refusals;
+  for (const peer_address& each : addresses) {
+    const int type = SOCK_STREAM | SOCK_CLOEXEC;
+    common::unique_fd socket{::socket(each.family(), type, 0)};
+    if (!socket.valid() && errno != EAFNOSUPPORT) common::throw_errno("socket");
+    int error = EAFNOSUPPORT;
+    if (socket.valid()) {
+      const io_result connected =
+          co_await connect_op(context, socket.get(), each.generic(), each.bytes);
+      if (connected) co_return socket;
+      error = connected.error();
+    }
+    refusals += (refusals.empty() ? "" : "; ") + each.text + ": " + common::describe_errno(error);
+  }
+  throw std::runtime_error{"connect: " + refusals};
+}
+
+}  // namespace uring

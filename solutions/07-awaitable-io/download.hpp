@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Where a body goes: to standard output, or to a file that has its name only when it is complete.
+// Owns     the file, under NAME.part until keep(); the destructor removes what was not kept.
+// Lifetime the context must live until it is destroyed.
+// Threads  the one that runs the context.
+// Errors   std::system_error that names the file.
+// Rule     a file under its final name is whole: written, synced, then renamed.
+// See      rename(2), fsync(2)
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "io_context.hpp"
+#include "path_operations.hpp"
+#include "task.hpp"
+#include "transfers.hpp"
+#include "unique_fd.hpp"
+
+namespace uring {
+
+class download {
+ public:
+  // `name` is empty for standard output.
+  download(io_context& context, std::string name)
+      : context_{context}, name_{std::move(name)}, part_{name_ + ".part"} {}
+  download(download&&) = delete;  // its coroutines hold its address
+  ~download() {
+    if (file_.valid()) ::unlink(part_.c_str());
+  }
+
+  task<> begin() {
+    if (name_.empty()) co_return;
+    const int how = O_WRONLY | O_CREAT | O_TRUNC;
+    const io_result opened = co_await openat_op(context_, AT_FDCWD, part_.c_str(), how, 0666);
+    opened.or_throw("open " + part_);
+    file_ = common::unique_fd{opened.fd()};
+  }
+
+  task<> add(std::span<const std::byte> data) {
+    co_await write_all(context_, file_.valid() ? file_.get() : STDOUT_FILENO, data);
+  }
+
+  // All of it has come.
+  task<> keep() {
+    if (name_.empty()) co_return;
+    const io_result synced = co_await fsync_op(context_, file_.get());
+    synced.or_throw("fsync " + part_);
+    const io_result renamed =
+        co_await renameat_op(context_, AT_FDCWD, part_.c_str(), AT_FDCWD, name_.c_str());
+    renamed.or_throw("rename " + part_ + " to " + name_);
+    file_.reset();
+  }
+
+ private:
+  io_context& context_;
+  std::string name_;
+  std::string part_;
+  common::unique_fd file_;
+};
+
+}  // namespace uring

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Much work, and only so much of it at a time.
+// Owns     nothing.
+// Lifetime `others` and `work` must live until the task has ended.
+// Threads  the one that runs the io_context.
+// Errors   the first exception of `work` cancels `others`; it is thrown when all that was begun has
+//          ended. Nothing new is begun after a cancel.
+// Rule     `window` workers, each of which takes the next piece when it is done with one: so there
+//          are never more in flight, and never fewer as long as there are pieces.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "cancel_source.hpp"
+#include "task.hpp"
+#include "when_all.hpp"
+
+namespace uring {
+
+// --8<-- [start:in-window]
+template <typename Work>
+task<> take_pieces(cancel_source& others, std::size_t& next, std::size_t count, Work& work) {
+  while (next < count && !others.is_canceled()) co_await work(next++);
+}
+
+// Awaits work(0) to work(count - 1), each of which is a task<>.
+template <typename Work>
+task<> in_window(cancel_source& others, std::size_t window, std::size_t count, Work& work) {
+  std::size_t next = 0;
+  std::vector<task<>> workers;
+  for (std::size_t i = 0; i < window && i < count; ++i) {
+    workers.push_back(take_pieces(others, next, count, work));
+  }
+  co_await when_all(others, std::move(workers));
+}
+// --8<-- [end:in-window]
+
+}  // namespace uring

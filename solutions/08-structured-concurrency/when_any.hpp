@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// The first of several tasks to end.
+// Owns     the tasks, until all have ended.
+// Lifetime `losers` must live until then.
+// Threads  the one that runs the io_context.
+// Errors   throws what the winner threw, when all have ended. What the losers return or throw after
+//          they were canceled is dropped: they were told that nobody waits for it.
+// Rule     the losers are canceled *and joined*. Who gives their operations no source waits for them.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cancel_source.hpp"
+#include "join.hpp"
+#include "outcome.hpp"
+#include "task.hpp"
+#include "todo.hpp"
+#include "when_all.hpp"
+
+namespace uring {
+
+template <typename T>
+struct first_result {
+  std::size_t index;  // of the task that ended first
+  value_or_nothing<T> value;
+};
+
+template <typename T>
+struct first_ended {
+  std::optional<std::size_t> index;
+  outcome<T> result;
+};
+
+// The first to end leaves its index and how it ended, and cancels the others.
+template <typename T>
+joined_frame race([[maybe_unused]] join_counter& counter, cancel_source& losers, task<T> runner,
+                  std::size_t index, first_ended<T>& first) {
+  outcome<T> ended = co_await std::move(runner).as_outcome();
+  // --8<-- [start:task-08-2]
+  if (first.index.has_value()) co_return;
+  first.index = index;
+  first.result = std::move(ended);
+  losers.cancel();
+  // --8<-- [end:task-08-2]
+}
+
+template <typename T>
+task<first_result<T>> when_any(cancel_source& losers, std::vector<task<T>> tasks) {
+  assert(!tasks.empty() && "nobody can be the first of none");
+  first_ended<T> first;
+  std::vector<joined_frame> frames;
+  frames.reserve(tasks.size());
+  // A counter, a race() frame for each task, all of them started; and then all of them joined.
+  // --8<-- [start:task-08-2b]
+  join_counter counter{tasks.size()};
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    frames.push_back(race(counter, losers, std::move(tasks[i]), i, first));
+  }
+  for (joined_frame& each : frames) each.start();
+  co_await counter;
+  // --8<-- [end:task-08-2b]
+  co_return first_result<T>{*first.index, take_or_nothing(first.result)};
+}
+
+// co_await when_any(source, a(), b()): tasks of one type.
+template <typename T, typename... More>
+task<first_result<T>> when_any(cancel_source& losers, task<T> first, task<More>... more) {
+  std::vector<task<T>> tasks;
+  tasks.reserve(1 + sizeof...(more));
+  tasks.push_back(std::move(first));
+  (tasks.push_back(std::move(more)), ...);
+  return when_any(losers, std::move(tasks));
+}
+
+}  // namespace uring

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+// Task 06.3: what a body ends with reaches the one who awaits.
+#include <catch2/catch_test_macros.hpp>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "driver.hpp"
+#include "live.hpp"
+#include "task.hpp"
+
+using course_test::blocks_left_by;
+using course_test::counted;
+using course_test::live_scope;
+using course_test::run;
+using uring::outcome;
+using uring::task;
+
+namespace {
+
+struct refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+task<int> answer() {
+  co_return 42;
+}
+task<std::string> text() {
+  co_return "not a std::string yet";
+}
+task<std::unique_ptr<int>> boxed() {
+  co_return std::make_unique<int>(7);
+}
+task<int&> itself(int& number) {
+  co_return number;
+}
+task<const std::string&> read_only(const std::string& line) {
+  co_return line;
+}
+task<const int> constant() {
+  co_return 9;
+}
+task<> nothing() {
+  co_return;
+}
+
+task<int> refuse(counted) {
+  const counted local;
+  if (counted::live() > 0) throw refused{"not today"};
+  co_return 1;
+}
+
+task<> refuse_nothing() {
+  if (counted::live() >= 0) throw refused{"not today"};
+  co_return;
+}
+
+task<int> hand_on(counted parameter, int depth) {
+  const counted local;
+  if (depth == 0) {
+    const int number = co_await refuse(parameter);
+    co_return number;
+  }
+  const int number = co_await hand_on(parameter, depth - 1);
+  co_return number;
+}
+
+task<int> recover() {
+  int recovered = 0;
+  try {
+    recovered = co_await refuse(counted{});
+  } catch (const refused&) {
+    recovered = -1;
+  }
+  const int rest = co_await answer();
+  co_return recovered + rest;
+}
+
+task<counted> give() {
+  counted made;
+  co_return made;
+}
+
+task<counted> hand_on_moved() {
+  counted got = co_await give();
+  co_return got;
+}
+
+task<int> sum_of(int count) {
+  int sum = 0;
+  for (int i = 0; i < count; ++i) {
+    const int each = co_await answer();
+    sum += each;
+  }
+  co_return sum;
+}
+
+// What an exception says, or "no exception".
+template <typename T>
+std::string thrown_by(outcome<T> ended) {
+  try {
+    if constexpr (std::is_void_v<T>) {
+      ended.take();
+    } else {
+      static_cast<void>(ended.take());
+    }
+  } catch (const refused& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception of another type";
+  }
+  return "no exception";
+}
+
+task<std::string> look_at_outcome(task<int> awaited) {
+  outcome<int> ended = co_await std::move(awaited).as_outcome();
+  co_return ended.has_value() ? std::to_string(ended.take()) : thrown_by(std::move(ended));
+}
+
+}  // namespace
+
+TEST_CASE("06.3 co_await gives what the body returned", "[06.3]") {
+  CHECK(run(answer()).take() == 42);
+  UNSCOPED_INFO("co_return takes whatever a T can be made of");
+  CHECK(run(text()).take() == "not a std::string yet");
+  CHECK(run(constant()).take() == 9);
+  CHECK(run(sum_of(1000)).take() == 42'000);
+}
+
+TEST_CASE("06.3 a void task ends without a value", "[06.3]") {
+  CHECK(run(nothing()).has_value());
+}
+
+TEST_CASE("06.3 a value is moved out, never copied", "[06.3]") {
+  UNSCOPED_INFO("a move-only value arrives");
+  CHECK(*run(boxed()).take() == 7);
+  const int before = counted::copies();
+  static_cast<void>(run(hand_on_moved()).take());
+  UNSCOPED_INFO("a value was copied on its way: forward it in return_value(), move it out after");
+  CHECK(counted::copies() == before);
+}
+
+TEST_CASE("06.3 a reference arrives as a reference to the same object", "[06.3]") {
+  int number = 1;
+  run(itself(number)).take() = 5;
+  UNSCOPED_INFO("task<int&> gave a copy");
+  CHECK(number == 5);
+  const std::string line{"the one"};
+  CHECK(&run(read_only(line)).take() == &line);
+}
+
+TEST_CASE("06.3 an exception is thrown where the task is awaited", "[06.3]") {
+  UNSCOPED_INFO("the exception of the body did not reach who awaited");
+  CHECK(thrown_by(run(refuse(counted{}))) == "not today");
+  UNSCOPED_INFO("nor that of a task<void>");
+  CHECK(thrown_by(run(refuse_nothing())) == "not today");
+}
+
+TEST_CASE("06.3 an exception goes up a chain of awaits, and frees every frame", "[06.3]") {
+  const live_scope before;
+  UNSCOPED_INFO("ten coroutines above the one that threw should each have let it through");
+  CHECK(thrown_by(run(hand_on(counted{}, 10))) == "not today");
+  UNSCOPED_INFO("an exception left a parameter or a local behind");
+  CHECK(before.leaked_objects() == 0);
+}
+
+TEST_CASE("06.3 no frame's memory is left when tasks throw", "[06.3]") {
+  std::string said;
+  const std::ptrdiff_t left = blocks_left_by([&] { said = thrown_by(run(hand_on(counted{}, 3))); });
+  CHECK(said == "not today");
+  UNSCOPED_INFO("an exception left a frame behind, or itself");
+  CHECK(left == 0);
+}
+
+TEST_CASE("06.3 who catches an exception goes on", "[06.3]") {
+  CHECK(run(recover()).take() == 41);
+}
+
+TEST_CASE("06.3 an outcome has the exception and does not throw it", "[06.3]") {
+  CHECK(run(look_at_outcome(answer())).take() == "42");
+  CHECK(run(look_at_outcome(refuse(counted{}))).take() == "not today");
+}
+
+TEST_CASE("06.3 a result that nobody takes is destroyed with its frame", "[06.3]") {
+  const live_scope before;
+  {
+    outcome<counted> never_taken = run(give());
+    CHECK(never_taken.has_value());
+    CHECK(before.leaked_objects() == 1);
+  }
+  UNSCOPED_INFO("the value outlived the frame");
+  CHECK(before.leaked_objects() == 0);
+}

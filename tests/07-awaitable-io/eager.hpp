@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// The simplest coroutine: it runs when it is called, and its frame goes when it ends. For tests of
+// what a task is made of, before there is anything that runs tasks.
+// Owns     nothing; the frame owns itself.
+// Lifetime what is passed by reference must live until it has ended.
+// Threads  any.
+// Errors   an exception goes to whoever called or resumed it.
+#pragma once
+
+#include <coroutine>
+
+namespace course_test {
+
+struct eager {
+  struct promise_type {
+    eager get_return_object() const noexcept { return {}; }
+    std::suspend_never initial_suspend() const noexcept { return {}; }
+    std::suspend_never final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const { throw; }
+  };
+};
+
+// Suspends whoever awaits it until the test opens it.
+class gate {
+ public:
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> waiting) noexcept { waiting_ = waiting; }
+  void await_resume() const noexcept {}
+
+  void open() { waiting_.resume(); }
+
+ private:
+  std::coroutine_handle<> waiting_;
+};
+
+// Counts those that live: a local variable of a coroutine tells whether its frame does.
+class counted {
+ public:
+  explicit counted(int& alive) noexcept : alive_{alive} { ++alive_; }
+  counted(counted&&) = delete;
+  ~counted() { --alive_; }
+
+ private:
+  int& alive_;
+};
+
+}  // namespace course_test

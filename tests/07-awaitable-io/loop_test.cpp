@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// Task 07.3: the loop that runs until every task has ended.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <coroutine>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "eager.hpp"
+#include "operations.hpp"
+#include "process_counts.hpp"
+#include "socket_pair.hpp"
+#include "watchdog.hpp"
+
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using course_test::counted;
+using course_test::watchdog;
+using uring::io_context;
+using uring::io_result;
+using uring::task;
+
+namespace {
+
+constexpr uring::ring_options tiny{.sq_entries = 4, .cq_entries = 4};
+
+task<> await_nops(io_context& context, int count, int& done) {
+  for (int i = 0; i < count; ++i) {
+    const io_result nop = co_await uring::nop_op(context);
+    if (nop) ++done;
+  }
+}
+
+task<> note_twice(io_context& context, std::string name, std::string& notes) {
+  notes += name + "1 ";
+  (void)co_await uring::nop_op(context);
+  notes += name + "2 ";
+}
+
+task<> wait_for_nobody(int& alive) {
+  const counted frame{alive};
+  co_await std::suspend_always{};
+}
+
+task<int> answer_after_a_nop(io_context& context) {
+  (void)co_await uring::nop_op(context);
+  co_return 42;
+}
+
+task<> fail_after_a_nop(io_context& context) {
+  (void)co_await uring::nop_op(context);
+  throw std::runtime_error{"the first to fail"};
+}
+
+// Waits in vain on a silent socket, until somebody cancels it.
+task<> wait_for_data(io_context& context, int socket, int& alive, int& ended_with) {
+  const counted frame{alive};
+  std::array<std::byte, 16> buffer;
+  const io_result received = co_await uring::recv_op(context, socket, buffer);
+  ended_with = received.error();
+}
+
+}  // namespace
+
+TEST_CASE("07.3 run returns when the last task has ended", "[07.3]") {
+  const watchdog deadline{3s, "run() turns as long as there are tasks, and no longer"};
+  io_context context;
+  int done = 0;
+  context.spawn(await_nops(context, 3, done));
+  context.spawn(await_nops(context, 100, done));
+  context.run();
+  UNSCOPED_INFO("one turn is not enough: go on until every task has ended");
+  CHECK(done == 103);
+  CHECK(context.in_flight() == 0);
+}
+
+TEST_CASE("07.3 run has nothing to do without tasks", "[07.3]") {
+  const watchdog deadline{3s, "there is no task, so there is nothing to wait for"};
+  io_context context;
+  int done = 0;
+  context.run();
+  context.spawn(await_nops(context, 1, done));
+  context.run();
+  context.run();
+  CHECK(done == 1);
+}
+
+TEST_CASE("07.3 tasks on one thread take turns", "[07.3]") {
+  const watchdog deadline{3s, "each completion resumes its own task"};
+  io_context context;
+  std::string notes;
+  context.spawn(note_twice(context, "a", notes));
+  context.spawn(note_twice(context, "b", notes));
+  context.run();
+  UNSCOPED_INFO("spawn runs a task up to its first wait; the loop runs the rest");
+  CHECK(notes == "a1 b1 a2 b2 ");
+}
+
+TEST_CASE("07.3 everything that has completed is delivered", "[07.3]") {
+  const watchdog deadline{3s, "one turn may bring many completions: deliver all of them"};
+  io_context context;
+  int done = 0;
+  for (int i = 0; i < 50; ++i) context.spawn(await_nops(context, 2, done));
+  context.run();
+  CHECK(done == 100);
+}
+
+TEST_CASE("07.3 tasks that nothing can wake are an error, not a sleep", "[07.3]") {
+  const watchdog deadline{3s, "nothing is in flight, so nothing will ever complete: say so"};
+  int alive = 0;
+  io_context context;
+  context.spawn(wait_for_nobody(alive));
+  CHECK_THROWS_MATCHES(context.run(), std::logic_error,
+                       Catch::Matchers::MessageMatches(ContainsSubstring("no operation is in")));
+  UNSCOPED_INFO("run() leaves only when no task is left");
+  CHECK(alive == 0);
+}
+
+TEST_CASE("07.3 a result comes out of run", "[07.3]") {
+  const watchdog deadline{3s, "run() turns as long as there are tasks, and no longer"};
+  io_context context;
+  CHECK(context.run(answer_after_a_nop(context)) == 42);
+  CHECK_THROWS_WITH(context.run(fail_after_a_nop(context)), "the first to fail");
+}
+
+TEST_CASE("07.3 a hundred operations in flight go through a queue of four", "[07.3]") {
+  const watchdog deadline{5s, "completions beyond the queue's size wait in the kernel: reap again"};
+  io_context context{tiny};
+  int done = 0;
+  for (int i = 0; i < 100; ++i) context.spawn(await_nops(context, 10, done));
+  context.run();
+  CHECK(done == 1000);
+}
+
+TEST_CASE("07.3 what escapes one task ends the others, and run throws it", "[07.3]") {
+  const watchdog deadline{5s, "an exception escaped: what the others wait for is to be canceled"};
+  const course_test::socket_pair silent = course_test::unix_pair();
+  int alive = 0;
+  int ended_with = 0;
+  io_context context;
+  context.spawn(wait_for_data(context, silent.theirs.get(), alive, ended_with));
+  context.spawn(fail_after_a_nop(context));
+  CHECK_THROWS_WITH(context.run(), "the first to fail");
+  CHECK(alive == 0);
+  CHECK(ended_with == ECANCELED);
+}

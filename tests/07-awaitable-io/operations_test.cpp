@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+// Task 07.4, and each operation on sockets, time and rings: what it does, and how it fails.
+#include "operations.hpp"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <coroutine>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "file_operations.hpp"
+#include "listen.hpp"
+#include "process_counts.hpp"
+#include "socket_pair.hpp"
+#include "watchdog.hpp"
+
+using namespace std::chrono_literals;
+using course_test::watchdog;
+using uring::io_context;
+using uring::io_request;
+using uring::io_result;
+using uring::task;
+
+namespace {
+
+// Runs one request to its end: res, as the kernel gave it.
+template <typename Prepare>
+task<int> result_of(io_request<Prepare> request) {
+  const io_result ended = co_await request;
+  co_return ended ? ended.fd() : -ended.error();
+}
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span{text});
+}
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+struct fixture {
+  io_context context;
+  course_test::socket_pair sockets = course_test::tcp_pair();
+  std::array<std::byte, 256> buffer{};
+
+  template <typename Prepare>
+  int result(io_request<Prepare> request) {
+    return context.run(result_of(request));
+  }
+
+  int ours() const { return sockets.ours.get(); }
+  int theirs() const { return sockets.theirs.get(); }
+};
+
+task<> tick(io_context& context, std::chrono::milliseconds period, int times, int& ticks) {
+  for (; ticks < times; ++ticks) {
+    const io_result passed = co_await uring::timeout_op(context, period);
+    if (passed.error() != ETIME) FAIL_CHECK("a tick ended with " << passed.error());
+  }
+}
+
+task<> time_out(io_context& context, std::chrono::milliseconds after, int& error) {
+  const io_result ended = co_await uring::timeout_op(context, after);
+  error = ended.error();
+}
+
+task<> nops(io_context& context, int count) {
+  for (int i = 0; i < count; ++i) (void)co_await uring::nop_op(context);
+}
+
+// What another ring sends arrives here: one message.
+class message : public uring::io_operation {
+ public:
+  explicit message(io_context& context) : io_operation{&on_completion} { context.expect_message(); }
+
+  bool await_ready() const noexcept { return value_.has_value(); }
+  void await_suspend(std::coroutine_handle<> waiting) noexcept { waiting_ = waiting; }
+  int await_resume() const { return value_.value(); }
+
+ private:
+  static void on_completion(io_operation& self, const uring::completion& done) {
+    auto& received = static_cast<message&>(self);
+    received.value_ = done.res;
+    if (received.waiting_) received.waiting_.resume();
+  }
+
+  std::optional<int> value_;
+  std::coroutine_handle<> waiting_;
+};
+
+task<int> receive_message(message& from) {
+  const int value = co_await from;
+  co_return value;
+}
+
+::sockaddr_in loopback(std::uint16_t port) {
+  ::sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+}  // namespace
+
+TEST_CASE("07.4 recv receives what has come, as much as there is room for", "[07.4]") {
+  const watchdog deadline{5s, "recv must not wait for more than has come"};
+  fixture test;
+  REQUIRE(::send(test.ours(), "hello", 5, MSG_NOSIGNAL) == 5);
+  UNSCOPED_INFO("a count of bytes: give the kernel the span's address and its size in bytes");
+  REQUIRE(test.result(uring::recv_op(test.context, test.theirs(), test.buffer)) == 5);
+  CHECK(text_of(std::span{test.buffer}.first(5)) == "hello");
+
+  const std::string long_text(200, 'x');
+  REQUIRE(::send(test.ours(), long_text.data(), 200, MSG_NOSIGNAL) == 200);
+  UNSCOPED_INFO("a count of bytes: give the kernel the span's address and its size in bytes");
+  CHECK(test.result(uring::recv_op(test.context, test.theirs(), test.buffer)) == 200);
+}
+
+TEST_CASE("07.4 recv passes its flags on", "[07.4]") {
+  const watchdog deadline{5s, "recv must not wait for more than has come"};
+  fixture test;
+  REQUIRE(::send(test.ours(), "once", 4, MSG_NOSIGNAL) == 4);
+  REQUIRE(test.result(uring::recv_op(test.context, test.theirs(), test.buffer, MSG_PEEK)) == 4);
+  REQUIRE(::shutdown(test.ours(), SHUT_WR) == 0);
+  UNSCOPED_INFO("MSG_PEEK leaves the bytes where they are; are the flags given to the kernel?");
+  CHECK(test.result(uring::recv_op(test.context, test.theirs(), test.buffer)) == 4);
+  UNSCOPED_INFO("EOF is a count of 0");
+  CHECK(test.result(uring::recv_op(test.context, test.theirs(), test.buffer)) == 0);
+}
+
+TEST_CASE("07.4 recv says what is wrong as an error", "[07.4]") {
+  fixture test;
+  CHECK(test.result(uring::recv_op(test.context, -1, test.buffer)) == -EBADF);
+  test.sockets.ours = {};
+  course_test::socket_pair reset = course_test::tcp_pair();
+  course_test::reset_on_close(reset.ours.get());
+  reset.ours.reset();
+  CHECK(test.result(uring::recv_op(test.context, reset.theirs.get(), test.buffer)) == -ECONNRESET);
+}
+
+TEST_CASE("07.4 a duration becomes whole seconds and the nanoseconds that are left", "[07.4]") {
+  struct row {
+    std::chrono::nanoseconds duration;
+    long long seconds;
+    long long nanoseconds;
+  };
+  for (const row& each : {row{0ns, 0, 0},
+                          {1ns, 0, 1},
+                          {999'999'999ns, 0, 999'999'999},
+                          {1s, 1, 0},
+                          {1500ms, 1, 500'000'000},
+                          {10s + 1ns, 10, 1},
+                          {100h, 360'000, 0}}) {
+    const ::__kernel_timespec made = uring::to_timespec(each.duration);
+    UNSCOPED_INFO(each.duration.count() << " ns; the kernel refuses tv_nsec above 999,999,999");
+    CHECK(made.tv_sec == each.seconds);
+    CHECK(made.tv_nsec == each.nanoseconds);
+  }
+}
+
+TEST_CASE("07.4 the kernel gets the address of a time that lives as long as the wait", "[07.4]") {
+  const uring::prepare_timeout prepare{uring::to_timespec(2s)};
+  ::io_uring_sqe sqe{};
+  prepare(sqe);
+  UNSCOPED_INFO("a local variable is gone when the request is submitted: give it &limit");
+  CHECK(sqe.addr == reinterpret_cast<std::uint64_t>(&prepare.limit));
+  CHECK(sqe.opcode == IORING_OP_TIMEOUT);
+}
+
+TEST_CASE("07.4 a timeout ends when its time has passed, whatever else completes", "[07.4]") {
+  const watchdog deadline{5s, "it was to be 40 ms: are they seconds?"};
+  io_context context;
+  int error = 0;
+  const auto start = std::chrono::steady_clock::now();
+  context.spawn(time_out(context, 40ms, error));
+  context.spawn(nops(context, 10));
+  context.run();
+  const auto took = std::chrono::steady_clock::now() - start;
+  UNSCOPED_INFO("0 means that a count of completions ended it: the count is to be 0, for none");
+  CHECK(error == ETIME);
+  UNSCOPED_INFO("shorter than 40 ms: are the nanoseconds right?");
+  CHECK(took >= 40ms);
+}
+
+TEST_CASE("07.4 a task ticks while everybody else is idle", "[07.4]") {
+  const watchdog deadline{5s, "ten ticks of 20 ms"};
+  io_context context;
+  int ticks = 0;
+  int error = 0;
+  const auto used = course_test::cpu_time();
+  context.spawn(tick(context, 20ms, 10, ticks));
+  context.spawn(time_out(context, 150ms, error));
+  context.run();
+  CHECK(ticks == 10);
+  CHECK(error == ETIME);
+  UNSCOPED_INFO("the thread sleeps between two ticks");
+  CHECK(course_test::cpu_time() - used < 100ms);
+}
+
+TEST_CASE("07 nop completes at once") {
+  fixture test;
+  CHECK(test.result(uring::nop_op(test.context)) == 0);
+}
+
+TEST_CASE("07 poll completes with what is ready, and reads nothing") {
+  const watchdog deadline{5s, "a byte is there to be read"};
+  fixture test;
+  REQUIRE(::send(test.ours(), "x", 1, MSG_NOSIGNAL) == 1);
+  CHECK((test.result(uring::poll_op(test.context, test.theirs(), POLLIN)) & POLLIN) != 0);
+  CHECK(test.result(uring::recv_op(test.context, test.theirs(), test.buffer)) == 1);
+  CHECK(test.result(uring::poll_op(test.context, -1, POLLIN)) == -EBADF);
+}
+
+TEST_CASE("07 accept completes with a client's descriptor") {
+  const watchdog deadline{5s, "a client is waiting"};
+  fixture test;
+  const common::unique_fd listener = common::listen_on("127.0.0.1", 0);
+  const ::sockaddr_in address = loopback(course_test::port_of(listener.get()));
+  const common::unique_fd client{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  REQUIRE(::connect(client.get(), reinterpret_cast<const ::sockaddr*>(&address), sizeof address) ==
+          0);
+  const common::unique_fd accepted{test.result(uring::accept_op(test.context, listener.get()))};
+  REQUIRE(accepted.valid());
+  CHECK((::fcntl(accepted.get(), F_GETFD) & FD_CLOEXEC) != 0);
+  CHECK((::fcntl(accepted.get(), F_GETFL) & O_NONBLOCK) == 0);
+  CHECK(test.result(uring::accept_op(test.context, test.ours())) == -EINVAL);
+}
+
+TEST_CASE("07 connect completes when the peer has answered, or has not") {
+  const watchdog deadline{5s, "the peer is on this machine"};
+  fixture test;
+  ::sockaddr_in address{};
+  {
+    const common::unique_fd listener = common::listen_on("127.0.0.1", 0);
+    address = loopback(course_test::port_of(listener.get()));
+    const common::unique_fd client{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    CHECK(test.result(uring::connect_op(test.context, client.get(),
+                                        reinterpret_cast<const ::sockaddr*>(&address),
+                                        sizeof address)) == 0);
+  }
+  const common::unique_fd client{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  CHECK(test.result(uring::connect_op(test.context, client.get(),
+                                      reinterpret_cast<const ::sockaddr*>(&address),
+                                      sizeof address)) == -ECONNREFUSED);
+}
+
+TEST_CASE("07 send sends, and says what it took") {
+  fixture test;
+  REQUIRE(test.result(uring::send_op(test.context, test.theirs(), bytes_of("hello"))) == 5);
+  CHECK(::recv(test.ours(), test.buffer.data(), test.buffer.size(), 0) == 5);
+  course_test::reset_on_close(test.ours());
+  test.sockets.ours.reset();
+  (void)test.result(uring::send_op(test.context, test.theirs(), bytes_of("x")));
+  UNSCOPED_INFO("MSG_NOSIGNAL: an error, and no SIGPIPE");
+  CHECK(test.result(uring::send_op(test.context, test.theirs(), bytes_of("x"))) == -EPIPE);
+}
+
+TEST_CASE("07 sendmsg and recvmsg gather and scatter") {
+  const watchdog deadline{5s, "six bytes were sent"};
+  fixture test;
+  std::string one = "one";
+  std::string two = "two";
+  std::array<::iovec, 2> parts{uring::to_iovec(std::as_writable_bytes(std::span{one})),
+                               uring::to_iovec(std::as_writable_bytes(std::span{two}))};
+  ::msghdr out{};
+  out.msg_iov = parts.data();
+  out.msg_iovlen = parts.size();
+  REQUIRE(test.result(uring::sendmsg_op(test.context, test.theirs(), out)) == 6);
+
+  std::array<std::byte, 4> first{};
+  std::array<std::byte, 8> second{};
+  std::array<::iovec, 2> room{uring::to_iovec(first), uring::to_iovec(second)};
+  ::msghdr in{};
+  in.msg_iov = room.data();
+  in.msg_iovlen = room.size();
+  REQUIRE(test.result(uring::recvmsg_op(test.context, test.ours(), in)) == 6);
+  CHECK(text_of(first) + text_of(std::span{second}.first(2)) == "onetwo");
+  CHECK(test.result(uring::recvmsg_op(test.context, -1, in)) == -EBADF);
+  CHECK(test.result(uring::sendmsg_op(test.context, -1, out)) == -EBADF);
+}
+
+TEST_CASE("07 shutdown tells the peer that this was all") {
+  fixture test;
+  CHECK(test.result(uring::shutdown_op(test.context, test.theirs(), SHUT_WR)) == 0);
+  CHECK(::recv(test.ours(), test.buffer.data(), test.buffer.size(), 0) == 0);
+  CHECK(test.result(uring::shutdown_op(test.context, -1, SHUT_WR)) == -EBADF);
+}
+
+TEST_CASE("07 a message reaches the ring of another thread") {
+  const watchdog deadline{5s, "the message was sent"};
+  io_context receiver;
+  message word{receiver};
+  int sent = -1;
+  std::jthread sender{[&] {
+    io_context context;
+    sent = context.run(result_of(uring::msg_ring_op(context, receiver, word, 17)));
+  }};
+  CHECK(receiver.run(receive_message(word)) == 17);
+  sender.join();
+  CHECK(sent == 0);
+  CHECK(receiver.in_flight() == 0);
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Task 07.2: tasks that nobody awaits, without a ring.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "eager.hpp"
+#include "spawned_tasks.hpp"
+
+using course_test::counted;
+using course_test::gate;
+using uring::spawned_tasks;
+using uring::task;
+
+namespace {
+
+task<> pass(gate& first, int& alive, int& steps) {
+  const counted frame{alive};
+  ++steps;
+  co_await first;
+  ++steps;
+}
+
+task<> end_at_once(int& steps) {
+  ++steps;
+  co_return;
+}
+
+task<> fail_after(gate& first, std::string what) {
+  co_await first;
+  throw std::runtime_error{what};
+}
+
+task<> fail_at_once(std::string what) {
+  throw std::runtime_error{what};
+  co_return;
+}
+
+std::string thrown_by(spawned_tasks& tasks) {
+  try {
+    tasks.rethrow_escaped();
+  } catch (const std::runtime_error& escaped) {
+    return escaped.what();
+  }
+  return "nothing";
+}
+
+}  // namespace
+
+TEST_CASE("07.2 a started task runs up to its first wait", "[07.2]") {
+  gate first;
+  int alive = 0;
+  int steps = 0;
+  spawned_tasks tasks;
+  tasks.start(pass(first, alive, steps));
+  UNSCOPED_INFO("a task is lazy: something has to await it before its body runs");
+  CHECK(steps == 1);
+  UNSCOPED_INFO("it waits, so it is still there");
+  CHECK(tasks.size() == 1);
+  CHECK(alive == 1);
+}
+
+TEST_CASE("07.2 a task that has ended is gone, frame and all", "[07.2]") {
+  gate first;
+  int alive = 0;
+  int steps = 0;
+  spawned_tasks tasks;
+  tasks.start(pass(first, alive, steps));
+  REQUIRE(steps == 1);
+  first.open();
+  CHECK(steps == 2);
+  UNSCOPED_INFO("who runs until empty() would wait for ever");
+  CHECK(tasks.empty());
+  CHECK(alive == 0);
+}
+
+TEST_CASE("07.2 a task that never waits has ended when start returns", "[07.2]") {
+  int steps = 0;
+  spawned_tasks tasks;
+  for (int i = 0; i < 3; ++i) tasks.start(end_at_once(steps));
+  CHECK(steps == 3);
+  CHECK(tasks.empty());
+  CHECK_FALSE(tasks.any_escaped());
+}
+
+TEST_CASE("07.2 what escapes a task is kept for whoever asks", "[07.2]") {
+  gate first;
+  spawned_tasks tasks;
+  tasks.start(fail_after(first, "lost its way"));
+  REQUIRE(tasks.size() == 1);
+  UNSCOPED_INFO("the end of the program: an exception left keep(), so await the task's outcome");
+  first.open();
+  UNSCOPED_INFO("nobody awaits a spawned task, so the exception has to be stored");
+  REQUIRE(tasks.any_escaped());
+  CHECK(tasks.empty());
+  CHECK(thrown_by(tasks) == "lost its way");
+  UNSCOPED_INFO("thrown once");
+  CHECK(thrown_by(tasks) == "nothing");
+}
+
+TEST_CASE("07.2 of several exceptions the first is kept", "[07.2]") {
+  spawned_tasks tasks;
+  UNSCOPED_INFO("the end of the program: an exception left keep(), so await the task's outcome");
+  tasks.start(fail_at_once("the cause"));
+  tasks.start(fail_at_once("a consequence"));
+  UNSCOPED_INFO("those that come later are often consequences: keep the first");
+  CHECK(thrown_by(tasks) == "the cause");
+}
+
+TEST_CASE("07.2 tasks that have not ended are destroyed with their owner", "[07.2]") {
+  gate first;
+  gate second;
+  int alive = 0;
+  int steps = 0;
+  {
+    spawned_tasks tasks;
+    tasks.start(pass(first, alive, steps));
+    tasks.start(pass(second, alive, steps));
+    REQUIRE(alive == 2);
+  }
+  CHECK(steps == 2);
+  CHECK(alive == 0);
+}

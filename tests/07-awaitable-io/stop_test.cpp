@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+// What a context promises at its end: operations that hang by construction, stopped, abandoned by
+// their ring, or never run at all. Nothing is left, and nothing is written to what is gone.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "eager.hpp"
+#include "errors.hpp"
+#include "fd_scope.hpp"
+#include "feature.hpp"
+#include "file_operations.hpp"
+#include "listen.hpp"
+#include "operations.hpp"
+#include "path_operations.hpp"
+#include "refuse_calls.hpp"
+#include "scope_exit.hpp"
+#include "scripted_kernel.hpp"
+#include "socket_pair.hpp"
+#include "watchdog.hpp"
+
+using namespace std::chrono_literals;
+using course_test::counted;
+using course_test::scripted_kernel;
+using course_test::watchdog;
+using uring::io_context;
+using uring::io_request;
+using uring::io_result;
+using uring::ring_mode;
+using uring::task;
+
+namespace {
+
+struct silence {
+  course_test::socket_pair sockets = course_test::unix_pair();
+  common::unique_fd listener = common::listen_on("127.0.0.1", 0);
+  common::unique_fd pipe_in;
+  common::unique_fd pipe_out;
+  std::array<std::byte, 64> buffer{};
+
+  silence() {
+    std::array<int, 2> fds{};
+    common::check(::pipe2(fds.data(), O_CLOEXEC), "pipe2");
+    pipe_in = common::unique_fd{fds[0]};
+    pipe_out = common::unique_fd{fds[1]};
+  }
+};
+
+struct endings {
+  int alive = 0;
+  int canceled = 0;
+};
+
+template <typename Prepare>
+task<> hang(io_request<Prepare> request, endings& all) {
+  const counted frame{all.alive};
+  const io_result ended = co_await request;
+  if (ended.error() == ECANCELED || ended.error() == EINTR) {
+    ++all.canceled;
+  } else {
+    FAIL_CHECK("it completed with " << ended.error() << ", but there was nothing to complete it");
+  }
+}
+
+// All of them wait for what does not come.
+int spawn_all(io_context& context, silence& nothing, endings& all) {
+  const int socket = nothing.sockets.theirs.get();
+  context.spawn(hang(uring::recv_op(context, socket, nothing.buffer), all));
+  context.spawn(hang(uring::read_op(context, nothing.pipe_in.get(), nothing.buffer), all));
+  context.spawn(hang(uring::accept_op(context, nothing.listener.get()), all));
+  context.spawn(hang(uring::timeout_op(context, 1h), all));
+  context.spawn(hang(uring::poll_op(context, socket, POLLIN), all));
+  return 5;
+}
+
+task<> stop_after(io_context& context, std::chrono::milliseconds after) {
+  (void)co_await uring::timeout_op(context, after);
+  context.stop();
+}
+
+// Does not take the hint, a few times.
+task<> try_again(io_context& context, silence& nothing, endings& all, int times) {
+  const counted frame{all.alive};
+  for (int i = 0; i < times; ++i) {
+    const io_result received =
+        co_await uring::recv_op(context, nothing.sockets.theirs.get(), nothing.buffer);
+    if (received.error() == ECANCELED) ++all.canceled;
+  }
+}
+
+task<> close_after_stop(io_context& context, int fd, int& result) {
+  const io_result waited = co_await uring::timeout_op(context, 1h);
+  if (waited.error() != ECANCELED) FAIL_CHECK("an hour has passed");
+  const io_result closed = co_await uring::close_op(context, fd);
+  result = closed.error();
+}
+
+task<> fail_now() {
+  throw std::runtime_error{"failed at once"};
+  co_return;
+}
+
+task<> receive_into_own_frame(io_context& context, int socket, int& alive) {
+  const counted frame{alive};
+  std::array<std::byte, 4096> buffer;
+  (void)co_await uring::recv_op(context, socket, buffer);
+}
+
+task<> cancel_soon(io_context& context, const uring::io_operation*& target) {
+  (void)co_await uring::nop_op(context);
+  context.cancel(*target);
+}
+
+task<> be_canceled(io_context& context, silence& nothing, const uring::io_operation*& self,
+                   int& error) {
+  uring::io_awaitable receiving{
+      uring::recv_op(context, nothing.sockets.theirs.get(), nothing.buffer)};
+  self = &receiving;
+  const io_result ended = co_await receiving;
+  error = ended.error();
+}
+
+}  // namespace
+
+TEST_CASE("07 a stop ends operations that wait for what does not come") {
+  const auto [mode, feature] = GENERATE(
+      std::pair{ring_mode::plain, "ring"}, std::pair{ring_mode::coop, "coop_taskrun"},
+      std::pair{ring_mode::defer, "defer_taskrun"}, std::pair{ring_mode::sqpoll, "sqpoll"});
+  course_test::require_feature(feature);
+  const watchdog deadline{5s, "a stop has to cancel whatever waits"};
+  silence nothing;
+  const course_test::fd_scope fds;
+  endings all;
+  {
+    io_context context{{.mode = mode}};
+    const int count = spawn_all(context, nothing, all);
+    context.spawn(stop_after(context, 10ms));
+    REQUIRE(all.alive == count);
+    context.run();
+    CHECK(all.canceled == count);
+    CHECK(context.in_flight() == 0);
+  }
+  CHECK(all.alive == 0);
+  CHECK(fds.leaked().empty());
+}
+
+TEST_CASE("07 after a stop what starts to wait is canceled as well") {
+  const watchdog deadline{5s, "a task that starts something new has to be canceled again"};
+  silence nothing;
+  endings all;
+  io_context context;
+  context.spawn(try_again(context, nothing, all, 50));
+  context.spawn(stop_after(context, 1ms));
+  context.run();
+  CHECK(all.canceled == 50);
+  CHECK(all.alive == 0);
+}
+
+TEST_CASE("07 after a stop what need not wait is done") {
+  const watchdog deadline{5s, "a stop has to cancel whatever waits"};
+  const int extra = ::dup(0);
+  REQUIRE(extra >= 0);
+  int result = -1;
+  io_context context;
+  context.spawn(close_after_stop(context, extra, result));
+  context.spawn(stop_after(context, 1ms));
+  context.run();
+  CHECK(result == 0);
+  CHECK(::close(extra) == -1);
+}
+
+TEST_CASE("07 an exception that escapes before the first turn stops the others too") {
+  const watchdog deadline{5s, "look for what escaped before going to sleep"};
+  silence nothing;
+  endings all;
+  io_context context;
+  const int count = spawn_all(context, nothing, all);
+  context.spawn(fail_now());
+  CHECK_THROWS_WITH(context.run(), "failed at once");
+  CHECK(all.canceled == count);
+  CHECK(all.alive == 0);
+}
+
+TEST_CASE("07 tasks that nobody has run end with their context") {
+  const watchdog deadline{5s, "the destructor has to cancel whatever waits"};
+  silence nothing;
+  endings all;
+  int count = 0;
+  {
+    io_context context;
+    count = spawn_all(context, nothing, all);
+    CHECK(all.alive == count);
+  }
+  CHECK(all.alive == 0);
+  CHECK(all.canceled == count);
+}
+
+TEST_CASE("07 a canceled operation completes with ECANCELED, and only that one") {
+  const watchdog deadline{5s, "cancel() asks the kernel by the operation's address"};
+  silence nothing;
+  const uring::io_operation* target = nullptr;
+  int error = 0;
+  io_context context;
+  context.spawn(be_canceled(context, nothing, target, error));
+  context.spawn(cancel_soon(context, target));
+  context.run();
+  CHECK(error == ECANCELED);
+  CHECK_FALSE(context.is_stopping());
+}
+
+TEST_CASE("07 nothing is written to a buffer whose context has ended") {
+  const course_test::socket_pair sockets = course_test::unix_pair();
+  int alive = 0;
+  {
+    io_context context;
+    context.spawn(receive_into_own_frame(context, sockets.theirs.get(), alive));
+  }
+  REQUIRE(alive == 0);
+  REQUIRE(::send(sockets.ours.get(), "late", 4, MSG_NOSIGNAL) == 4);
+  std::array<char, 16> taken{};
+  UNSCOPED_INFO("the recv was still in flight, and has received into a frame that is gone");
+  CHECK(::recv(sockets.theirs.get(), taken.data(), taken.size(), MSG_DONTWAIT) == 4);
+}
+
+TEST_CASE("07 a ring that fails ends every task before run throws") {
+  int alive = 0;
+  std::string said = "nothing was thrown";
+  const course_test::socket_pair sockets = course_test::unix_pair();
+  std::jthread{[&] {
+    io_context context;
+    context.spawn(receive_into_own_frame(context, sockets.theirs.get(), alive));
+    context.spawn(stop_after(context, 1ms));
+    course_test::refuse_io_uring_enter(EPERM);
+    try {
+      context.run();
+    } catch (const std::system_error& refusal) {
+      said = refusal.what();
+    }
+  }}.join();
+  CHECK(said == "io_uring_enter: EPERM (Operation not permitted)");
+  CHECK(alive == 0);
+}
+
+TEST_CASE("07 an operation with more completions to come stays in flight") {
+  io_context context;
+  int calls = 0;
+  struct counting : uring::io_operation {
+    explicit counting(int& to)
+        : io_operation{[](io_operation& self, const uring::completion&) {
+            ++static_cast<counting&>(self).calls;
+          }},
+          calls{to} {}
+    int& calls;
+  } operation{calls};
+  scripted_kernel kernel{context};
+  context.start(operation, [](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); });
+  const ::io_uring_sqe request = kernel.take();
+  kernel.answer(request, 1, IORING_CQE_F_MORE);
+  kernel.answer(request, 2, IORING_CQE_F_MORE);
+  UNSCOPED_INFO("IORING_CQE_F_MORE: the kernel goes on working for it");
+  CHECK(context.in_flight() == 1);
+  kernel.answer(request, 3);
+  CHECK(context.in_flight() == 0);
+  CHECK(calls == 3);
+}
+
+TEST_CASE("07 completions in any order leave no frame and touch none that is gone") {
+  constexpr int tasks = 40;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    silence nothing;
+    endings all;
+    io_context context;
+    scripted_kernel kernel{context};
+    std::vector<::io_uring_sqe> open;
+    for (int i = 0; i < tasks; ++i) context.spawn(try_again(context, nothing, all, 3));
+    unsigned random = seed;
+    for (int answered = 0; answered < 3 * tasks; ++answered) {
+      while (kernel.waiting() > 0) open.push_back(kernel.take());
+      random = random * 1'103'515'245U + 12345U;
+      const auto chosen = static_cast<std::ptrdiff_t>((random >> 8) % open.size());
+      const ::io_uring_sqe request = open[static_cast<std::size_t>(chosen)];
+      open.erase(open.begin() + chosen);
+      kernel.answer(request, (random & 1) != 0 ? -ECANCELED : 0);
+    }
+    CHECK(all.alive == 0);
+    CHECK(context.in_flight() == 0);
+  }
+}
+
+TEST_CASE("07 a scope's end is acted upon whatever way it is left") {
+  std::string order;
+  const auto leave_by_throwing = [&order] {
+    const uring::scope_exit first{[&order] { order += "first "; }};
+    const uring::scope_exit second{[&order] { order += "second "; }};
+    order += "body ";
+    throw std::runtime_error{"out"};
+  };
+  CHECK_THROWS(leave_by_throwing());
+  CHECK(order == "body second first ");
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// Tasks 08.3 and 08.4: a request, its deadline and its cancel are three requests with three answers.
+// Here they come in every order and with every meaning, also those that a kernel rarely has.
+#include <algorithm>
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bounded_io.hpp"
+#include "counted.hpp"
+#include "operations.hpp"
+#include "scripted_ring.hpp"
+#include "when_all.hpp"
+
+using namespace std::chrono_literals;
+using course_test::counted;
+using course_test::scripted_answer;
+using course_test::scripted_ring;
+using uring::cancel_source;
+using uring::io_context;
+using uring::io_result;
+using uring::task;
+
+namespace {
+
+constexpr std::uint8_t request = IORING_OP_RECV;
+constexpr std::uint8_t deadline = IORING_OP_LINK_TIMEOUT;
+constexpr std::uint8_t cancel = IORING_OP_ASYNC_CANCEL;
+constexpr int socket_number = 99;  // nobody's: no request reaches the kernel
+
+struct meaning {
+  std::int32_t request;
+  std::int32_t deadline;
+  std::int32_t cancel;
+  std::int32_t expected;  // of co_await: a count, or -errno
+  const char* what;
+};
+
+const std::vector<meaning> meanings{
+    {-ECANCELED, -ECANCELED, 0, -ECANCELED, "the cancel found it"},
+    {5, -ECANCELED, -ENOENT, 5, "it had completed before"},
+    {5, -ECANCELED, -EALREADY, 5, "it was completing just then"},
+    {5, -ETIME, -ENOENT, 5, "the deadline passed, but it had completed"},
+    {5, -ENOENT, -ENOENT, 5, "the deadline fired and did not find it"},
+    {0, -ECANCELED, -ENOENT, 0, "EOF came first"},
+    {-ECONNRESET, -ECANCELED, -ENOENT, -ECONNRESET, "it failed by itself"},
+    {-ECANCELED, -ETIME, -ENOENT, -ETIME, "the deadline ended it"},
+    {-EINTR, -EALREADY, -EALREADY, -ETIME, "a worker was interrupted by the deadline"},
+    {-EINTR, -ECANCELED, -EALREADY, -ECANCELED, "a worker was interrupted by the cancel"},
+};
+
+// What the frame under test has seen, and the script around it.
+struct stage {
+  bool has_ended = false;
+  bool too_early = false;  // there was an answer still to come
+  int result = 0;
+  std::string text;
+  std::size_t in_flight = 0;
+};
+
+task<> receive(io_context& context, bool has_deadline, cancel_source& source, stage& seen,
+               counted) {
+  std::array<char, 16> buffer{};
+  std::optional<std::chrono::nanoseconds> at_most;
+  if (has_deadline) at_most = 1s;
+  const io_result received = co_await uring::with_deadline(
+      uring::recv_op(context, socket_number, std::as_writable_bytes(std::span{buffer})), at_most,
+      source);
+  seen.has_ended = true;
+  seen.result = received ? static_cast<int>(received.count()) : -received.error();
+  if (received) seen.text.assign(buffer.data(), received.count());
+  seen.in_flight = context.in_flight();
+}
+
+task<> cancel_now(cancel_source& source) {
+  source.cancel();
+  co_return;
+}
+
+// Takes what was submitted, and then answers in the order given: one a turn, or all in one.
+class answers_in_order {
+ public:
+  answers_in_order(std::vector<std::uint8_t> order, meaning how, bool together, stage& seen)
+      : order_{std::move(order)}, how_{how}, together_{together}, seen_{seen} {}
+
+  std::vector<scripted_answer> operator()(const std::vector<::io_uring_sqe>& submitted) {
+    for (const ::io_uring_sqe& each : submitted) known_[each.opcode] = each;
+    std::vector<scripted_answer> now;
+    while (next_ < order_.size() && known_.count(order_[next_]) > 0) {
+      seen_.too_early = seen_.has_ended;
+      if (seen_.too_early) return {};
+      now.push_back(answer(order_[next_++]));
+      if (!together_) break;
+    }
+    return now;
+  }
+
+ private:
+  scripted_answer answer(std::uint8_t opcode) {
+    const ::io_uring_sqe& sqe = known_.at(opcode);
+    const std::map<std::uint8_t, std::int32_t> results{
+        {request, how_.request}, {deadline, how_.deadline}, {cancel, how_.cancel}};
+    const std::int32_t res = results.at(opcode);
+    // The kernel's right until the last moment: into the frame's own buffer.
+    if (opcode == request && res > 0) {
+      std::memcpy(reinterpret_cast<void*>(sqe.addr), "hello", static_cast<std::size_t>(res));
+    }
+    return {sqe.user_data, res};
+  }
+
+  std::vector<std::uint8_t> order_;
+  meaning how_;
+  bool together_;
+  stage& seen_;
+  std::map<std::uint8_t, ::io_uring_sqe> known_;
+  std::size_t next_ = 0;
+};
+
+void play(const std::vector<std::uint8_t>& order, const meaning& how, bool together,
+          bool is_canceled) {
+  std::string words;
+  for (const std::uint8_t each : order) {
+    words += each == request ? " request" : each == deadline ? " deadline" : " cancel";
+  }
+  INFO(how.what << "; answers in this order:" << words << (together ? ", in one turn" : ""));
+  stage seen;
+  const scripted_ring kernel{answers_in_order{order, how, together, seen}};
+  {
+    io_context context;
+    cancel_source source;
+    cancel_source unused;
+    const bool has_deadline = std::ranges::count(order, deadline) > 0;
+    std::vector<task<>> tasks;
+    tasks.push_back(receive(context, has_deadline, source, seen, {}));
+    if (is_canceled) tasks.push_back(cancel_now(source));
+    context.run(uring::when_all(unused, std::move(tasks)));
+  }
+  UNSCOPED_INFO(
+      "an answer was still to come, and the frame went on: the kernel has addresses in it");
+  REQUIRE_FALSE(seen.too_early);
+  UNSCOPED_INFO("the request's own result counts; -ECANCELED and -EINTR ask who has ended it");
+  CHECK(seen.result == how.expected);
+  if (how.expected > 0) CHECK(seen.text == "hello");
+  CHECK(seen.in_flight == 0);
+  CHECK(counted::alive == 0);
+}
+
+}  // namespace
+
+TEST_CASE("08.3 request and cancel are answered in both orders", "[08.3]") {
+  for (const meaning& how : meanings) {
+    if (how.expected == -ETIME) continue;
+    for (const bool together : {false, true}) {
+      play({request, cancel}, how, together, true);
+      play({cancel, request}, how, together, true);
+    }
+  }
+}
+
+TEST_CASE("08.4 request and deadline are answered in both orders", "[08.4]") {
+  for (const meaning& how : meanings) {
+    if (how.expected == -ECANCELED) continue;
+    for (const bool together : {false, true}) {
+      play({request, deadline}, how, together, false);
+      play({deadline, request}, how, together, false);
+    }
+  }
+}
+
+TEST_CASE("08.4 request, deadline and cancel are answered in all six orders", "[08.4]") {
+  for (const meaning& how : meanings) {
+    std::vector<std::uint8_t> order{request, deadline, cancel};
+    std::ranges::sort(order);
+    do {
+      for (const bool together : {false, true}) play(order, how, together, true);
+    } while (std::ranges::next_permutation(order).found);
+  }
+}
+
+TEST_CASE("08.3 a worker that was interrupted by nobody is news for the caller", "[08.3]") {
+  UNSCOPED_INFO("nobody ended it: -EINTR is passing, and the caller's to try again");
+  play({request}, {-EINTR, 0, 0, -EINTR, "interrupted by itself"}, false, false);
+}
+
+TEST_CASE("08.4 the request is linked, and its timespec lives where the request does", "[08.4]") {
+  stage seen;
+  std::vector<::io_uring_sqe> submitted;
+  std::int64_t seconds = 0;
+  const scripted_ring kernel{[&](const std::vector<::io_uring_sqe>& now) {
+    submitted.insert(submitted.end(), now.begin(), now.end());
+    std::vector<scripted_answer> answers;
+    for (const ::io_uring_sqe& each : now) {
+      if (each.opcode == deadline) {  // now is when the kernel reads it
+        seconds = reinterpret_cast<const ::__kernel_timespec*>(each.addr)->tv_sec;
+      }
+      answers.push_back({each.user_data, each.opcode == request ? 5 : -ECANCELED});
+    }
+    return answers;
+  }};
+  io_context context;
+  cancel_source source;
+  context.run(receive(context, true, source, seen, {}));
+  REQUIRE(submitted.size() == 2);
+  UNSCOPED_INFO("the request first, then its timeout: a link reaches to the next entry");
+  CHECK(submitted[0].opcode == request);
+  UNSCOPED_INFO("without IOSQE_IO_LINK at the request the timeout has nobody to end");
+  CHECK((submitted[0].flags & IOSQE_IO_LINK) != 0);
+  UNSCOPED_INFO("the timeout is the last of the chain");
+  CHECK((submitted[1].flags & IOSQE_IO_LINK) == 0);
+  UNSCOPED_INFO("each has a completion of its own: two parts, two addresses");
+  CHECK(submitted[0].user_data != submitted[1].user_data);
+  UNSCOPED_INFO(
+      "the kernel reads the timespec at the submission, after the function that prepared it has "
+      "returned: it must be a member, not a local variable");
+  const std::uint64_t part = submitted[1].user_data;
+  const std::uint64_t limit = submitted[1].addr;
+  CHECK((limit > part ? limit - part : part - limit) < 1024);
+  CHECK(seconds == 1);
+}

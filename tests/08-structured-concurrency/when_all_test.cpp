@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// Task 08.1: all of several tasks; every one is joined, whatever happens in between.
+#include "when_all.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "counted.hpp"
+#include "operations.hpp"
+#include "promise.hpp"
+#include "until_asked.hpp"
+
+using course_test::counted;
+using course_test::until_asked;
+using uring::cancel_source;
+using uring::io_context;
+using uring::io_result;
+using uring::task;
+
+namespace {
+
+// When it has something to do, and in which order it did it.
+struct diary {
+  std::string text;
+  void note(const std::string& what) { text += what; }
+};
+
+task<int> answer(int value, counted) {
+  co_return value;
+}
+
+task<int> answer_after(uring::promise<>& gate, int value, counted) {
+  co_await gate;
+  co_return value;
+}
+
+task<> open_gates(uring::promise<>& second, uring::promise<>& first) {
+  second.resolve();
+  first.resolve();
+  co_return;
+}
+
+task<> note_after(io_context& context, int turns, diary& into, std::string what, counted) {
+  for (int i = 0; i < turns; ++i) {
+    const io_result turned = co_await uring::nop_op(context);
+    turned.or_throw("nop");
+  }
+  into.note(what);
+}
+
+task<> fail(std::string what, counted) {
+  throw std::runtime_error{what};
+  co_return;
+}
+
+task<> fail_after_a_turn(io_context& context, std::string what, counted) {
+  const io_result turned = co_await uring::nop_op(context);
+  turned.or_throw("nop");
+  throw std::runtime_error{what};
+}
+
+// Ends only if it is canceled; and then as one who has nothing else to do about it.
+task<> wait_or_throw(io_context& context, cancel_source& source, counted) {
+  co_await until_asked{context, source};
+  throw std::runtime_error{"it was canceled"};
+}
+
+template <typename Awaited>
+task<std::string> what_it_throws(task<Awaited> awaited) {
+  try {
+    co_await std::move(awaited);
+  } catch (const std::exception& error) {
+    co_return error.what();
+  }
+  co_return "nothing";
+}
+
+}  // namespace
+
+TEST_CASE("08.1 when_all waits for tasks that end later, in whatever order", "[08.1]") {
+  io_context context;
+  diary log;
+  cancel_source source;
+  UNSCOPED_INFO(
+      "every task waits: the joiner must be resumed by the last task that arrives, and not before");
+  context.run(uring::when_all(source, note_after(context, 3, log, "c", {}),
+                              note_after(context, 1, log, "a", {}),
+                              note_after(context, 2, log, "b", {})));
+  UNSCOPED_INFO("the joiner went on before the last task had ended");
+  CHECK(log.text == "abc");
+  CHECK(counted::alive == 0);
+}
+
+TEST_CASE("08.1 tasks that end before anybody waits are joined, too", "[08.1]") {
+  io_context context;
+  cancel_source source;
+  UNSCOPED_INFO(
+      "all had arrived before the joiner waits: then it must not suspend, for nobody would resume "
+      "it. That is what the one more in the count is for");
+  const auto values = context.run(uring::when_all(source, answer(1, {}), answer(2, {})));
+  CHECK(values == std::tuple{1, 2});
+  CHECK(counted::alive == 0);
+}
+
+TEST_CASE("08.1 the last task may arrive while the others are being started", "[08.1]") {
+  io_context context;
+  cancel_source source;
+  uring::promise<> first;
+  uring::promise<> second;
+  UNSCOPED_INFO("the joiner does not wait yet: arrive() must not resume a handle that is null");
+  const auto values = context.run(uring::when_all(
+      source, answer_after(first, 1, {}), answer_after(second, 2, {}), open_gates(second, first)));
+  UNSCOPED_INFO("results stand in the order of the tasks, not of their ends");
+  CHECK(std::get<0>(values) == 1);
+  CHECK(std::get<1>(values) == 2);
+}
+
+TEST_CASE("08.1 an exception cancels the others, and is thrown when all have ended", "[08.1]") {
+  io_context context;
+  diary log;
+  cancel_source source;
+  UNSCOPED_INFO("tell the counter, then cancel the others: who throws last is not the cause");
+  CHECK(context.run(what_it_throws(uring::when_all(
+            source, wait_or_throw(context, source, {}), fail_after_a_turn(context, "the cause", {}),
+            note_after(context, 3, log, "joined", {})))) == "the cause");
+  UNSCOPED_INFO("it threw before a task that does not listen had ended: join all, then throw");
+  CHECK(log.text == "joined");
+  UNSCOPED_INFO("a frame is still there");
+  CHECK(counted::alive == 0);
+  CHECK(context.in_flight() == 0);
+}
+
+TEST_CASE("08.1 a task that throws at its start does not keep the others from being joined",
+          "[08.1]") {
+  io_context context;
+  cancel_source source;
+  UNSCOPED_INFO("what is started after the failure finds its source canceled, and ends at once");
+  CHECK(context.run(what_it_throws(uring::when_all(
+            source, fail("at once", {}), wait_or_throw(context, source, {})))) == "at once");
+  CHECK(counted::alive == 0);
+}
+
+TEST_CASE("08.1 the first of several exceptions is thrown", "[08.1]") {
+  io_context context;
+  cancel_source source;
+  UNSCOPED_INFO("a later failure replaced the first one");
+  CHECK(context.run(what_it_throws(uring::when_all(source, fail_after_a_turn(context, "second", {}),
+                                                   fail("first", {})))) == "first");
+}
+
+TEST_CASE("08.1 a number of tasks known at run time, without values or with move-only ones",
+          "[08.1]") {
+  io_context context;
+  cancel_source source;
+  diary log;
+  std::vector<task<>> silent_ones;
+  for (int turns = 5; turns > 0; --turns) {
+    silent_ones.push_back(note_after(context, turns, log, std::to_string(turns), {}));
+  }
+  CHECK(context.run(uring::when_all(source, std::move(silent_ones))).size() == 5);
+  UNSCOPED_INFO("they ran one after the other, not at the same time");
+  CHECK(log.text == "12345");
+
+  struct owner {
+    static task<std::unique_ptr<int>> make(int value) { co_return std::make_unique<int>(value); }
+  };
+  std::vector<task<std::unique_ptr<int>>> owners;
+  for (int i = 0; i < 3; ++i) owners.push_back(owner::make(i));
+  const auto values = context.run(uring::when_all(source, std::move(owners)));
+  CHECK(*values.at(2) == 2);
+
+  UNSCOPED_INFO("none at all: there is nobody to wait for");
+  CHECK(context.run(uring::when_all(source, std::vector<task<int>>{})).empty());
+  CHECK(context.run(uring::when_all(source)) == std::tuple<>{});
+  CHECK(counted::alive == 0);
+}
+
+TEST_CASE("08.1 a hundred thousand tasks are joined without a deep stack", "[08.1]") {
+  io_context context;
+  cancel_source source;
+  std::vector<task<int>> many;
+  constexpr int count = 100'000;
+  many.reserve(count);
+  for (int i = 0; i < count; ++i) many.push_back(answer(i, {}));
+  const std::vector<int> values = context.run(uring::when_all(source, std::move(many)));
+  CHECK(values.size() == count);
+  CHECK(values.back() == count - 1);
+  CHECK(counted::alive == 0);
+}

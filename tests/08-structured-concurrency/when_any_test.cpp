@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// Task 08.2: the first of several tasks, and what becomes of the others.
+#include "when_any.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "counted.hpp"
+#include "operations.hpp"
+#include "until_asked.hpp"
+
+using course_test::counted;
+using course_test::until_asked;
+using uring::cancel_source;
+using uring::io_context;
+using uring::io_result;
+using uring::task;
+
+namespace {
+
+task<std::string> name_after(io_context& context, int turns, std::string name, counted) {
+  for (int i = 0; i < turns; ++i) {
+    const io_result turned = co_await uring::nop_op(context);
+    turned.or_throw("nop");
+  }
+  co_return name;
+}
+
+// Ends only if it is canceled.
+task<std::string> listen(io_context& context, cancel_source& source, int& canceled, counted) {
+  co_await until_asked{context, source};
+  ++canceled;
+  co_return "a loser";
+}
+
+task<std::string> throw_after(io_context& context, int turns, std::string what, counted) {
+  for (int i = 0; i < turns; ++i) {
+    const io_result turned = co_await uring::nop_op(context);
+    turned.or_throw("nop");
+  }
+  throw std::runtime_error{what};
+}
+
+}  // namespace
+
+TEST_CASE("08.2 the first to end wins, and the losers are canceled", "[08.2]") {
+  io_context context;
+  cancel_source losers;
+  int canceled = 0;
+  UNSCOPED_INFO("the winner must cancel the others: they wait for what does not come");
+  const auto first = context.run(uring::when_any(losers, listen(context, losers, canceled, {}),
+                                                 name_after(context, 2, "the winner", {}),
+                                                 listen(context, losers, canceled, {})));
+  CHECK(first.index == 1);
+  CHECK(first.value == "the winner");
+  UNSCOPED_INFO("every loser ends, and is joined, before when_any returns");
+  CHECK(canceled == 2);
+}
+
+TEST_CASE("08.2 nothing is in flight and no frame is left when it returns", "[08.2]") {
+  struct check {
+    static task<> nothing_is_left(io_context& context) {
+      cancel_source losers;
+      int canceled = 0;
+      const auto first = co_await uring::when_any(losers, listen(context, losers, canceled, {}),
+                                                  name_after(context, 1, "done", {}));
+      CHECK(first.value == "done");
+      UNSCOPED_INFO("the loser has been asked to end, and has not ended: cancel *and* join");
+      CHECK(canceled == 1);
+      CHECK(context.in_flight() == 0);
+      UNSCOPED_INFO("a loser's frame outlived when_any");
+      CHECK(counted::alive == 0);
+    }
+  };
+  io_context context;
+  context.run(check::nothing_is_left(context));
+}
+
+TEST_CASE("08.2 a loser that cannot be canceled is waited for", "[08.2]") {
+  io_context context;
+  cancel_source losers;
+  const auto first = context.run(uring::when_any(losers, name_after(context, 5, "late", {}),
+                                                 name_after(context, 1, "early", {})));
+  UNSCOPED_INFO("the result is the first one's: a later end must not replace it");
+  CHECK(first.value == "early");
+  CHECK(first.index == 1);
+  UNSCOPED_INFO("it was not joined");
+  CHECK(counted::alive == 0);
+}
+
+TEST_CASE("08.2 what a loser throws is dropped", "[08.2]") {
+  io_context context;
+  cancel_source losers;
+  const auto first = context.run(uring::when_any(losers, throw_after(context, 3, "too late", {}),
+                                                 name_after(context, 1, "early", {})));
+  UNSCOPED_INFO("an outcome that came second was taken for the first");
+  CHECK(first.value == "early");
+  CHECK(counted::alive == 0);
+}
+
+TEST_CASE("08.2 what the winner throws is thrown, when the losers have ended", "[08.2]") {
+  struct check {
+    static task<std::string> what_it_throws(io_context& context, int& canceled) {
+      cancel_source losers;
+      try {
+        co_await uring::when_any(losers, listen(context, losers, canceled, {}),
+                                 throw_after(context, 1, "the winner's", {}));
+      } catch (const std::runtime_error& error) {
+        co_return error.what();
+      }
+      co_return "nothing";
+    }
+  };
+  io_context context;
+  int canceled = 0;
+  UNSCOPED_INFO("to fail first is to end first");
+  CHECK(context.run(check::what_it_throws(context, canceled)) == "the winner's");
+  CHECK(canceled == 1);
+}
+
+TEST_CASE("08.2 a winner that never waits cancels those who are started after it", "[08.2]") {
+  io_context context;
+  cancel_source losers;
+  int canceled = 0;
+  UNSCOPED_INFO("who was never started never arrives: all are started, all are joined");
+  const auto first = context.run(uring::when_any(losers, name_after(context, 0, "at once", {}),
+                                                 listen(context, losers, canceled, {})));
+  CHECK(first.value == "at once");
+  CHECK(canceled == 1);
+}
+
+TEST_CASE("08.2 of several that end at once, one wins", "[08.2]") {
+  io_context context;
+  for (int round = 0; round < 100; ++round) {
+    cancel_source losers;
+    std::vector<task<std::string>> runners;
+    for (int i = 0; i < 10; ++i) {
+      runners.push_back(name_after(context, 1, std::to_string(i), {}));
+    }
+    const auto first = context.run(uring::when_any(losers, std::move(runners)));
+    UNSCOPED_INFO("index and value are not of the same task: only the first one may leave both");
+    REQUIRE(first.value == std::to_string(first.index));
+    REQUIRE(counted::alive == 0);
+  }
+}
