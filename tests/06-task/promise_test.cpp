@@ -40,7 +40,9 @@ task<T> await(promise<T>& awaited, counted) {
 
 task<int> await_own(std::unique_ptr<promise<int>> own) {
   promise<int>& awaited = *own;  // by name: GCC 12 would copy what `co_await *own` awaits
-  co_return co_await awaited;
+  const int value = co_await awaited;
+  own.reset();
+  co_return value;
 }
 
 // What a task ended with, in words.

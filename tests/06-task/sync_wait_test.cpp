@@ -50,12 +50,20 @@ task<int> block_inside() {
   co_return sync_wait(answer());
 }
 
-// Another thread, which resumes what is handed to it, once.
+// Another thread, which resumes what is handed to it, once; if that never comes, it ends all the
+// same.
 class helper_thread {
  public:
   helper_thread() : thread_{[this] { resume_one(); }} {}
   helper_thread(helper_thread&&) = delete;
-  ~helper_thread() { thread_.join(); }
+  ~helper_thread() {
+    {
+      const std::lock_guard lock{mutex_};
+      nobody_comes_ = waiting_ == nullptr;
+      changed_.notify_one();
+    }
+    thread_.join();
+  }
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> waiting) {
@@ -68,15 +76,16 @@ class helper_thread {
  private:
   void resume_one() {
     std::unique_lock lock{mutex_};
-    changed_.wait(lock, [this] { return waiting_ != nullptr; });
+    changed_.wait(lock, [this] { return waiting_ != nullptr || nobody_comes_; });
     const std::coroutine_handle<> resumed = waiting_;
     lock.unlock();
-    resumed.resume();
+    if (resumed) resumed.resume();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::coroutine_handle<> waiting_;
+  bool nobody_comes_ = false;
   std::thread thread_;  // last: it uses the others
 };
 
