@@ -25,20 +25,6 @@ namespace uring {
 
 inline constexpr unsigned sqpoll_idle_ms = 1;  // it spins for as long before it sleeps
 
-[[nodiscard]] constexpr const char* name_of(ring_mode mode) noexcept {
-  switch (mode) {
-    case ring_mode::plain:
-      return "default";
-    case ring_mode::coop:
-      return "coop";
-    case ring_mode::defer:
-      return "defer";
-    case ring_mode::sqpoll:
-      return "sqpoll";
-  }
-  return "unknown";
-}
-
 [[nodiscard]] constexpr unsigned setup_flags(ring_mode mode) noexcept {
   switch (mode) {
     case ring_mode::plain:
