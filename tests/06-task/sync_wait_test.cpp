@@ -209,8 +209,9 @@ TEST_CASE("06.4 sync_wait_all gives all results, in the order of the tasks", "[0
   std::vector<int> log;
   std::vector<task<int>> tasks;
   for (int i = 1; i <= 5; ++i) tasks.push_back(note(log, i));
+  const std::vector<int> results = sync_wait_all(std::move(tasks));
   UNSCOPED_INFO("each task's result belongs at its place");
-  CHECK(sync_wait_all(std::move(tasks)) == std::vector{10, 20, 30, 40, 50});
+  CHECK(results == std::vector{10, 20, 30, 40, 50});
   UNSCOPED_INFO("they are started in their order");
   CHECK(log == std::vector{1, 2, 3, 4, 5});
 }
@@ -219,7 +220,8 @@ TEST_CASE("06.4 sync_wait_all starts every task before it waits for any", "[06.4
   barrier all{3};
   std::vector<task<int>> tasks;
   for (int i = 1; i <= 3; ++i) tasks.push_back(meet(all, i));
-  CHECK(sync_wait_all(std::move(tasks)) == std::vector{1, 2, 3});
+  const std::vector<int> results = sync_wait_all(std::move(tasks));
+  CHECK(results == std::vector{1, 2, 3});
   UNSCOPED_INFO("a task was waited for before the next one was started");
   CHECK_FALSE(all.gave_up());
 }
