@@ -27,20 +27,6 @@ namespace uring {
 inline constexpr unsigned sqpoll_idle_ms = 1;  // it spins for as long before it sleeps
 inline constexpr int cancel_at_most_s = 1;
 
-[[nodiscard]] constexpr const char* name_of(ring_mode mode) noexcept {
-  switch (mode) {
-    case ring_mode::plain:
-      return "default";
-    case ring_mode::coop:
-      return "coop";
-    case ring_mode::defer:
-      return "defer";
-    case ring_mode::sqpoll:
-      return "sqpoll";
-  }
-  return "unknown";
-}
-
 [[nodiscard]] constexpr unsigned setup_flags(ring_mode mode) noexcept {
   switch (mode) {
     case ring_mode::plain:
