@@ -14,8 +14,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "errors.hpp"
 #include "log.hpp"
@@ -26,6 +28,8 @@ namespace uring {
 
 inline constexpr unsigned sqpoll_idle_ms = 1;  // it spins for as long before it sleeps
 inline constexpr int cancel_at_most_s = 1;
+inline constexpr int poller_waits_max = 50;
+inline constexpr std::chrono::microseconds poller_pause_us{100};
 
 [[nodiscard]] constexpr unsigned setup_flags(ring_mode mode) noexcept {
   switch (mode) {
@@ -71,6 +75,18 @@ inline ring_mode set_up(::io_uring& ring, const ring_options& options) {
     params.sq_thread_idle = sqpoll_idle_ms;  // read with SQPOLL only
     return ::io_uring_queue_init_params(options.sq_entries, &ring, &params);
   });
+}
+
+// The thread of ring_mode::sqpoll takes submissions when it gets to run. sqring_wait() returns when
+// there is room for one; who needs more would ask again and again in the time that it needs.
+inline void wait_for_poller(::io_uring& ring) {
+  ::io_uring_sqring_wait(&ring);
+  const auto is_half_full = [&ring] {
+    return ::io_uring_sq_space_left(&ring) < ring.sq.ring_entries / 2;
+  };
+  for (int waits = 0; waits < poller_waits_max && is_half_full(); ++waits) {
+    std::this_thread::sleep_for(poller_pause_us);
+  }
 }
 
 // Cancels whatever is in flight, and waits until it has ended. False if something has not in time.

@@ -26,9 +26,9 @@
 #include "cancel_source.hpp"
 #include "errors.hpp"
 #include "file_operations.hpp"
-#include "path_operations.hpp"
 #include "in_window.hpp"
 #include "io_context.hpp"
+#include "path_operations.hpp"
 #include "task.hpp"
 #include "unique_fd.hpp"
 

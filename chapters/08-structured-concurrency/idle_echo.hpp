@@ -5,24 +5,19 @@
 // Threads  the one that made it runs it.
 // Errors   run() throws std::system_error if the listener or the ring is broken; how a client's
 //          connection ends concerns that client only.
-// Rule     a client is idle when for idle_timeout nothing came from it and it took nothing of ours.
-//          At a stop nobody waits for more; what has arrived is echoed, for stop_grace_ms at most.
+// Rule     at a stop nobody waits for more; what has arrived is echoed, for stop_grace_ms at most.
 #pragma once
 
-#include <linux/sockios.h>
 #include <poll.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <utility>
 
+#include "bounded_echo.hpp"
 #include "bounded_io.hpp"
 #include "cancel_source.hpp"
 #include "errors.hpp"
@@ -41,7 +36,6 @@ class idle_echo {
  public:
   static constexpr std::chrono::milliseconds stop_grace_ms{1000};
   static constexpr std::chrono::milliseconds accept_retry_ms{1000};
-  static constexpr std::size_t buffer_bytes = 4096;
   static constexpr unsigned sq_entries_min = 2;  // a request and its deadline, together
 
   // Without `idle_timeout` nobody is closed for being silent.
@@ -49,7 +43,7 @@ class idle_echo {
             std::optional<std::chrono::nanoseconds> idle_timeout, const ring_options& options = {})
       : listener_{std::move(listener)},
         stop_fd_{stop.fd()},
-        idle_timeout_{idle_timeout},
+        echo_{context_, idle_timeout, waiting_, sessions_.source()},
         context_{with_room_for_pairs(options)} {}
   idle_echo(idle_echo&&) = delete;  // its tasks hold its address
 
@@ -111,55 +105,9 @@ class idle_echo {
   }
 
   task<> serve(common::unique_fd socket) {
-    co_await echo(socket.get());
+    co_await echo_.run(socket.get());
     socket.reset();
     if (until_one_leaves_ != nullptr) until_one_leaves_->cancel();
-  }
-
-  task<> echo(int socket) {
-    std::array<std::byte, buffer_bytes> buffer;
-    while (!sessions_.source().is_canceled()) {
-      const io_result received = co_await receive(socket, buffer);
-      if (received.is_passing()) continue;
-      if (!received || received.count() == 0) co_return;
-      std::span<const std::byte> unsent = std::span{buffer}.first(received.count());
-      while (!unsent.empty()) {
-        const io_result sent = co_await send(socket, unsent);
-        if (sent.is_passing()) continue;
-        if (!sent) co_return;
-        unsent = unsent.subspan(sent.count());
-      }
-    }
-  }
-
-  // Something, if it comes in time. During a stop, what is there already; then it is at its end.
-  task<io_result> receive(int socket, std::span<std::byte> into) {
-    const io_result received =
-        co_await with_deadline(recv_op(context_, socket, into), idle_timeout_, waiting_);
-    if (received.error() != ECANCELED) co_return received;
-    const io_result there = co_await recv_op(context_, socket, into, MSG_DONTWAIT);
-    co_return there.error() == EAGAIN ? io_result{0} : there;
-  }
-
-  // Some of it, or -ETIME if the client has taken nothing for idle_timeout. A send that can be done
-  // at once needs no deadline, and that is nearly every one.
-  task<io_result> send(int socket, std::span<const std::byte> data) {
-    const io_result at_once = co_await send_op(context_, socket, data, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (at_once.error() != EAGAIN) co_return at_once;
-    for (;;) {
-      const int before = bytes_not_taken(socket);
-      const io_result sent = co_await with_deadline(send_op(context_, socket, data), idle_timeout_,
-                                                    sessions_.source());
-      if (sent.error() != ETIME || bytes_not_taken(socket) >= before) co_return sent;
-    }
-  }
-
-  // Sent by us, and not yet acknowledged by the client's kernel. A socket becomes writable only when
-  // a third of its buffer is free, and until then this tells a slow reader from none.
-  static int bytes_not_taken(int socket) {
-    int bytes = 0;
-    common::check(::ioctl(socket, SIOCOUTQ, &bytes), "ioctl(SIOCOUTQ)");
-    return bytes;
   }
 
   static ring_options with_room_for_pairs(ring_options options) {
@@ -169,10 +117,10 @@ class idle_echo {
 
   common::unique_fd listener_;
   int stop_fd_;
-  std::optional<std::chrono::nanoseconds> idle_timeout_;
   scope sessions_{context_};                   // and the task that accepts
   cancel_source waiting_{sessions_.source()};  // of those who wait for a client, or for its bytes
   cancel_source* until_one_leaves_ = nullptr;
+  bounded_echo echo_;
   io_context context_;  // destroyed first: its tasks know all of the above
 };
 

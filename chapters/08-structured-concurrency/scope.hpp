@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A place that tasks are spawned into, and that is not left before they have ended.
-// Owns     the count of its tasks, and the source that cancels them. Their frames are the context's.
+// Owns     the count of its tasks, and the source that ends them. Their frames are the context's.
 // Lifetime join() it before it goes: the destructor asserts that it is empty.
 // Threads  the one that runs the io_context.
 // Errors   the first exception that escapes one of its tasks cancels the others; join() throws it.

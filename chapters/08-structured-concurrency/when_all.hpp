@@ -6,7 +6,7 @@
 // Errors   the first exception cancels `others`, so that the rest ends early if it listens; it is
 //          thrown when all have ended. What the rest throws after it is dropped: it is mostly the
 //          news that they were canceled.
-// Rule     returns when the last task has ended, whatever the first one did: nothing is left behind.
+// Rule     returns when the last task has ended, whatever the first one did: nothing is left over.
 #pragma once
 
 #include <array>

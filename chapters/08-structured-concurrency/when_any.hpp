@@ -5,7 +5,7 @@
 // Threads  the one that runs the io_context.
 // Errors   throws what the winner threw, when all have ended. What the losers return or throw after
 //          they were canceled is dropped: they were told that nobody waits for it.
-// Rule     the losers are canceled *and joined*. Who gives their operations no source waits for them.
+// Rule     the losers are canceled *and joined*. Without a source in hand they are waited for.
 #pragma once
 
 #include <cassert>

@@ -84,9 +84,7 @@ class ring {
 
  private:
   static constexpr int attempts_max = 1000;
-  static constexpr int poller_waits_max = 50;
   static constexpr std::chrono::milliseconds memory_pause_ms{1};
-  static constexpr std::chrono::microseconds poller_pause_us{100};
 
   // Hands everything prepared to the kernel, and waits for nothing. EINTR: nothing is lost, the
   // caller tries again. EBUSY, EAGAIN: it wants completions fetched, or has no memory, and
@@ -100,19 +98,7 @@ class ring {
       common::throw_error(submitted, "io_uring_enter");
     }
     // --8<-- [end:task-05-4b]
-    if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller();
-  }
-
-  // The kernel's thread takes submissions when it gets to run. sqring_wait() returns when there is
-  // room for one; who needs more would ask again and again in the time that the thread needs.
-  void wait_for_poller() {
-    ::io_uring_sqring_wait(&ring_);
-    const auto is_half_full = [this] {
-      return ::io_uring_sq_space_left(&ring_) < ring_.sq.ring_entries / 2;
-    };
-    for (int waits = 0; waits < poller_waits_max && is_half_full(); ++waits) {
-      std::this_thread::sleep_for(poller_pause_us);
-    }
+    if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller(ring_);
   }
 
   // Fetches completions for the next reap(), so that the kernel can go on.

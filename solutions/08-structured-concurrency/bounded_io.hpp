@@ -32,7 +32,7 @@
 
 namespace uring {
 
-// What does not depend on the request: its parts, and the count of those that have not completed.
+// What does not depend on the request: its parts, and how many have not completed.
 class bounded_operation : public cancel_target {
  protected:
   // One of our requests: what its user_data points at.
@@ -58,9 +58,8 @@ class bounded_operation : public cancel_target {
     return source_ != nullptr && source_->is_canceled();
   }
 
-  // How it ended. With a deadline, deadline_.res is -ECANCELED if the request was faster; anything
-  // else (-ETIME, -ENOENT, -EALREADY) means that the deadline fired. Even so the request may have
-  // got what it wanted. Only one that was ended early (-ECANCELED, or -EINTR) ended with -ETIME.
+  // How it ended. deadline_.res is -ECANCELED if the request was faster, and anything else if the
+  // deadline fired. That is -ETIME only if it ended the request early: -ECANCELED, or -EINTR.
   [[nodiscard]] io_result result() const noexcept {
     if (!limit_.has_value()) return own_result();
     // --8<-- [start:task-08-4b]
@@ -157,7 +156,6 @@ auto cancelable(const io_request<Prepare>& request, cancel_source& source) noexc
   return bounded_io<Prepare>{request, std::nullopt, &source};
 }
 
-// The request, for so long.
 template <typename Prepare>
 auto with_deadline(const io_request<Prepare>& request, std::chrono::nanoseconds at_most) noexcept {
   return bounded_io<Prepare>{request, at_most, nullptr};

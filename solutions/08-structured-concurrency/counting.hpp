@@ -26,9 +26,9 @@
 #include "cancel_source.hpp"
 #include "errors.hpp"
 #include "file_operations.hpp"
-#include "path_operations.hpp"
 #include "in_window.hpp"
 #include "io_context.hpp"
+#include "path_operations.hpp"
 #include "task.hpp"
 #include "unique_fd.hpp"
 
@@ -52,7 +52,6 @@ using file_counts = std::vector<file_count>;
 
 inline constexpr std::size_t count_buffer_bytes = 64 * 1024;
 
-// --8<-- [start:blocking]
 inline file_count count_file(const std::string& name, char wanted) {
   file_count count;
   const common::unique_fd file{::open(name.c_str(), O_RDONLY | O_CLOEXEC)};
@@ -67,7 +66,6 @@ inline file_count count_file(const std::string& name, char wanted) {
   }
   return count;
 }
-// --8<-- [end:blocking]
 
 inline file_counts count_sequentially(const file_names& names, char wanted) {
   file_counts counts;
@@ -90,7 +88,6 @@ inline file_counts count_in_threads(const file_names& names, char wanted, std::s
   return counts;
 }
 
-// --8<-- [start:ring]
 inline task<> count_file(io_context& context, const std::string& name, char wanted,
                          file_count& count) {
   const io_result opened =
@@ -107,7 +104,6 @@ inline task<> count_file(io_context& context, const std::string& name, char want
     count.add(std::span{buffer}.first(got.count()), wanted);
   }
 }
-// --8<-- [end:ring]
 
 inline file_counts count_on_ring(const file_names& names, char wanted, std::size_t window) {
   file_counts counts(names.size());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fetching.hpp"
+#include "http_address.hpp"
 #include "io_context.hpp"
 #include "program_main.hpp"
 

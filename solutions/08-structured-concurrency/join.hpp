@@ -4,8 +4,8 @@
 // Lifetime the counter and the frames live in the coroutine that joins.
 // Threads  the one that runs the io_context.
 // Errors   co_await counter throws what was reported with failed(), the first if it was several.
-// Rule     join what was started. The count is one more than the tasks: the last one is the joiner's
-//          own, so that tasks which have all ended before it waits do not resume it.
+// Rule     join what was started. The count is one more than the tasks: that one is the joiner's,
+//          so that tasks which have all ended before it waits do not resume it.
 #pragma once
 
 #include <coroutine>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A place that tasks are spawned into, and that is not left before they have ended.
-// Owns     the count of its tasks, and the source that cancels them. Their frames are the context's.
+// Owns     the count of its tasks, and the source that ends them. Their frames are the context's.
 // Lifetime join() it before it goes: the destructor asserts that it is empty.
 // Threads  the one that runs the io_context.
 // Errors   the first exception that escapes one of its tasks cancels the others; join() throws it.
@@ -73,7 +73,6 @@ class [[nodiscard("it joins when it is awaited")]] scope::joining {
   explicit joining(scope& joined) noexcept : scope_{joined} {}
 
   // Nobody to wait for; else the last task resumes `joiner`; and then what escaped one of them.
-  // --8<-- [start:joining]
   bool await_ready() const noexcept {
     // --8<-- [start:task-08-5b]
     return scope_.size_ == 0;
@@ -89,7 +88,6 @@ class [[nodiscard("it joins when it is awaited")]] scope::joining {
     std::rethrow_exception(std::exchange(scope_.escaped_, nullptr));
     // --8<-- [end:task-08-5c]
   }
-  // --8<-- [end:joining]
 
  private:
   scope& scope_;

@@ -27,15 +27,12 @@ using uring::io_context;
 using uring::io_result;
 using uring::task;
 
-// --8<-- [start:sleep]
 task<> sleep_for(io_context& context, milliseconds how_long, cancel_source& source) {
   const io_result ended = co_await uring::cancelable(uring::timeout_op(context, how_long), source);
   const bool is_over = ended.error() == ETIME || ended.error() == ECANCELED;
   if (!is_over) ended.or_throw("timeout");
 }
-// --8<-- [end:sleep]
 
-// --8<-- [start:three]
 task<> one_after_the_other(io_context& context, milliseconds unit) {
   cancel_source source;
   co_await sleep_for(context, 1 * unit, source);
@@ -56,7 +53,6 @@ task<> until_the_first(io_context& context, milliseconds unit) {
                            sleep_for(context, 2 * unit, source),
                            sleep_for(context, 3 * unit, source));
 }
-// --8<-- [end:three]
 
 // A timer that the next request in the queue waits for. A plain link would be cut: a timeout ends
 // with -ETIME, and that is an error to it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tasks 08.3 and 08.4: ten thousand cancels against ten thousand completions. A request ends in one way: it
-// has received the byte, or the byte is still in the socket. Never both, never neither.
+// Tasks 08.3 and 08.4: ten thousand cancels against ten thousand completions. A request ends in one
+// way: it has received the byte, or the byte is still in the socket. Never both, never neither.
 #include <sys/socket.h>
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tasks 08.3 and 08.4: a request, its deadline and its cancel are three requests with three answers.
-// Here they come in every order and with every meaning, also those that a kernel rarely has.
+// Tasks 08.3 and 08.4: a request, its deadline and its cancel are three requests with as many
+// answers. Here they come in every order and with every meaning, also those that are rare.
 #include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>

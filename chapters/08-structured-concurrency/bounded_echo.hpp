@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// One client's echo, in which every wait has an end: by a deadline, or by a cancel.
+// Owns     nothing; a buffer in each frame.
+// Lifetime it must outlive the tasks that run() gives out, and the sources must outlive it.
+// Threads  the one that runs the context.
+// Errors   none: how a connection ends concerns that client only. std::system_error from the ring.
+// Rule     a client is idle when for idle_timeout nothing came from it and it took nothing of ours.
+// See      tcp(7), SIOCOUTQ
+#pragma once
+
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "bounded_io.hpp"
+#include "cancel_source.hpp"
+#include "errors.hpp"
+#include "io_context.hpp"
+#include "operations.hpp"
+#include "task.hpp"
+
+namespace uring {
+
+class bounded_echo {
+ public:
+  static constexpr std::size_t buffer_bytes = 4096;
+
+  // When `waiting` is canceled, nobody waits for more bytes; when `given_up` is, nor for room.
+  bounded_echo(io_context& context, std::optional<std::chrono::nanoseconds> idle_timeout,
+               cancel_source& waiting, cancel_source& given_up) noexcept
+      : context_{context}, idle_timeout_{idle_timeout}, waiting_{waiting}, given_up_{given_up} {}
+
+  task<> run(int socket) {
+    std::array<std::byte, buffer_bytes> buffer;
+    while (!given_up_.is_canceled()) {
+      const io_result received = co_await receive(socket, buffer);
+      if (received.is_passing()) continue;
+      if (!received || received.count() == 0) co_return;
+      std::span<const std::byte> unsent = std::span{buffer}.first(received.count());
+      while (!unsent.empty()) {
+        const io_result sent = co_await send(socket, unsent);
+        if (sent.is_passing()) continue;
+        if (!sent) co_return;
+        unsent = unsent.subspan(sent.count());
+      }
+    }
+  }
+
+ private:
+  // Something, if it comes in time. During a stop, what is there already; then it is at its end.
+  task<io_result> receive(int socket, std::span<std::byte> into) {
+    const io_result received =
+        co_await with_deadline(recv_op(context_, socket, into), idle_timeout_, waiting_);
+    if (received.error() != ECANCELED) co_return received;
+    const io_result there = co_await recv_op(context_, socket, into, MSG_DONTWAIT);
+    co_return there.error() == EAGAIN ? io_result{0} : there;
+  }
+
+  // Some of it, or -ETIME if the client has taken nothing for idle_timeout. A send that can be done
+  // at once needs no deadline, and that is nearly every one.
+  task<io_result> send(int socket, std::span<const std::byte> data) {
+    const io_result at_once = co_await send_op(context_, socket, data, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (at_once.error() != EAGAIN) co_return at_once;
+    for (;;) {
+      const int before = bytes_not_taken(socket);
+      const io_result sent =
+          co_await with_deadline(send_op(context_, socket, data), idle_timeout_, given_up_);
+      if (sent.error() != ETIME || bytes_not_taken(socket) >= before) co_return sent;
+    }
+  }
+
+  // Sent by us, and not yet acknowledged by the client's kernel. A socket becomes writable only
+  // when a third of its buffer is free, and until then this tells a slow reader from none.
+  static int bytes_not_taken(int socket) {
+    int bytes = 0;
+    common::check(::ioctl(socket, SIOCOUTQ, &bytes), "ioctl(SIOCOUTQ)");
+    return bytes;
+  }
+
+  io_context& context_;
+  std::optional<std::chrono::nanoseconds> idle_timeout_;
+  cancel_source& waiting_;
+  cancel_source& given_up_;
+};
+
+}  // namespace uring
