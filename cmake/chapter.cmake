@@ -49,18 +49,48 @@ endfunction()
 
 # course_tests(02 loop_test.cpp server_test.cpp) makes 02-tests; every case is a CTest test of its
 # own, labeled with the chapter; its name starts with its task. Building NN-tests builds the
-# chapter's programs too, which the tests run; not so with COURSE_TESTS_ALONE, for ./course verify,
-# which knows for each of its many small builds whether a program is needed.
+# chapter's programs too, which the tests run. With COURSE_TESTS_ALONE, for ./course verify, which
+# knows for each of its many small builds what is needed, the tests come one file at a time.
 function(course_tests number)
   add_executable(${number}-tests ${ARGN})
   target_link_libraries(${number}-tests PRIVATE chapter-${number} test-support)
   target_precompile_headers(${number}-tests REUSE_FROM test-support)
+  if(COURSE_TESTS_ALONE)
+    _course_tests_by_file(${number} ${ARGN})
+    return()
+  endif()
   get_property(programs GLOBAL PROPERTY COURSE_PROGRAMS_${number})
-  if(programs AND NOT COURSE_TESTS_ALONE)
+  if(programs)
     add_dependencies(${number}-tests ${programs})
   endif()
   catch_discover_tests(${number}-tests DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT 20 LABELS ${number})
+endfunction()
+
+# 02-tests-loop_test and 02-tests-server_test: each *_test.cpp with the other files, which hold no
+# cases, linked as 02-tests is, whatever its CMakeLists.txt asks for after course_tests().
+function(_course_tests_by_file number)
+  set(cases ${ARGN})
+  list(FILTER cases INCLUDE REGEX "_test\\.cpp$")
+  set(helpers ${ARGN})
+  list(FILTER helpers EXCLUDE REGEX "_test\\.cpp$")
+  set(as_all $<TARGET_PROPERTY:${number}-tests)
+  if(helpers)
+    add_library(${number}-tests-helpers OBJECT ${helpers})
+    target_link_libraries(${number}-tests-helpers PRIVATE ${as_all},LINK_LIBRARIES>)
+    target_precompile_headers(${number}-tests-helpers REUSE_FROM test-support)
+    set(helpers $<TARGET_OBJECTS:${number}-tests-helpers>)
+  endif()
+  foreach(file IN LISTS cases)
+    cmake_path(GET file STEM stem)
+    set(target ${number}-tests-${stem})
+    add_executable(${target} ${file} ${helpers})
+    target_link_libraries(${target} PRIVATE ${as_all},LINK_LIBRARIES>)
+    target_link_options(${target} PRIVATE ${as_all},LINK_OPTIONS>)
+    target_precompile_headers(${target} REUSE_FROM test-support)
+    catch_discover_tests(${target} DISCOVERY_MODE PRE_TEST
+      PROPERTIES TIMEOUT 20 LABELS ${number})
+  endforeach()
 endfunction()
 
 # course_echo_contract(02)                                 "02 contract: one byte comes back", ...

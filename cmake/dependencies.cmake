@@ -8,11 +8,32 @@ find_package(Threads REQUIRED)
 find_package(Catch2 3.3 QUIET PATHS "${COURSE_DEPS_DIR}/catch2")
 if(NOT Catch2_FOUND)
   message(STATUS "No Catch2 >= 3.3 here (./course start would build one in .deps/); fetching it")
+  set(catch2_URL https://github.com/catchorg/Catch2/archive/refs/tags/v3.7.1.tar.gz)
+  set(catch2_hash SHA256=c991b247a1a0d7bb9c39aa35faf0fe9e19764213f28ffba3109388e62ee0269c)
+  set(catch2_archive "${CMAKE_BINARY_DIR}/catch2-source.tar.gz")
+  # FetchContent could download it as well, but without a network it would end in curl's words.
+  if(NOT EXISTS "${catch2_archive}")
+    file(DOWNLOAD ${catch2_URL} "${catch2_archive}.new" STATUS status INACTIVITY_TIMEOUT 30)
+    list(POP_FRONT status code reason)
+    if(code EQUAL 0)
+      file(SHA256 "${catch2_archive}.new" have)
+      if(NOT "SHA256=${have}" STREQUAL catch2_hash)
+        set(code 1)
+        set(reason "what came is another file")
+      endif()
+    endif()
+    if(NOT code EQUAL 0)
+      string(REPLACE "\"" "" reason "${reason}")
+      message(FATAL_ERROR "Catch2 3.3 or newer is missing, and it could not be fetched from "
+        "${catch2_URL}: ${reason}. Run `./course start`, which gets it another way where it can "
+        "and says what is in the way; or install it yourself (Debian 13, Ubuntu 24.04 or newer: "
+        "apt install catch2) and configure again.")
+    endif()
+    file(RENAME "${catch2_archive}.new" "${catch2_archive}")
+  endif()
   include(FetchContent)
   FetchContent_Declare(Catch2
-    URL https://github.com/catchorg/Catch2/archive/refs/tags/v3.7.1.tar.gz
-    URL_HASH SHA256=c991b247a1a0d7bb9c39aa35faf0fe9e19764213f28ffba3109388e62ee0269c
-    DOWNLOAD_EXTRACT_TIMESTAMP OFF)
+    URL "${catch2_archive}" URL_HASH ${catch2_hash} DOWNLOAD_EXTRACT_TIMESTAMP OFF)
   FetchContent_MakeAvailable(Catch2)
   list(APPEND CMAKE_MODULE_PATH "${catch2_SOURCE_DIR}/extras")
 endif()

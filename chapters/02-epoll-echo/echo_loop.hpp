@@ -84,8 +84,8 @@ class echo_loop {
     COURSE_TODO("02.1");
   }
 
-  // Files the client in connections_ and asks epoll for its bytes: nothing is unsent yet. If epoll
-  // has no room for it, this client is dropped, with a line in the log, and the others go on.
+  // Files the client in connections_ and asks epoll for its bytes: nothing is unsent yet. One that
+  // epoll has no room for is dropped: of several (see dropping_), the first with a line in the log.
   void add(common::unique_fd client) {
     COURSE_TODO("02.1");
   }
@@ -140,7 +140,8 @@ class echo_loop {
   common::unique_fd listener_;
   int stop_fd_;  // the stop_signal's
   common::unique_fd epoll_{common::check(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")};
-  std::unordered_map<int, connection> connections_;   // by descriptor
+  std::unordered_map<int, connection> connections_;  // by descriptor
+  bool dropping_ = false;  // from the first client that epoll has no room for until one fits
   std::optional<clock::time_point> retry_accept_at_;  // set while we are out of descriptors
   std::optional<clock::time_point> stop_deadline_;    // set once a stop was asked for
   std::array<std::byte, scratch_bytes> scratch_;  // one for all: no byte stays in it between events

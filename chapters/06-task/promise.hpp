@@ -44,11 +44,11 @@ class promise {
     return state_.load(std::memory_order_acquire) == settled();  // pairs with settle()
   }
 
-  // Leaves `awaiting` for settle(), and suspends; or, if settle() was faster, goes on at once.
+  // Leaves `awaiting` for settle() and returns true: suspended. Or, if settle() was faster, returns
+  // false: the coroutine goes on at once.
   bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
+    assert(!somebody_waits() && "two coroutines await one promise");
     COURSE_TODO("06.5");
-    assert((waits || found == settled()) && "two coroutines await one promise");
-    return waits;
   }
 
   T await_resume() { return outcome_.take(); }

@@ -92,7 +92,7 @@ struct returning {
 template <>
 struct returning<void> {
   outcome<void> result;
-  void return_void() noexcept { result.set_value(); }
+  void return_void() { result.set_value(); }
 };
 
 // Lives in the frame, from before the first line of the body until the frame is destroyed.

@@ -7,6 +7,9 @@
 // See      io_uring_setup(2)
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -22,6 +25,13 @@ enum class ring_mode {
   sqpoll,  // SQPOLL: a thread of the kernel's fetches submissions
 };
 
+// What --ring-flags takes and messages say, in the order of ring_mode.
+inline constexpr std::array ring_mode_names{"default", "coop", "defer", "sqpoll"};
+
+[[nodiscard]] constexpr const char* name_of(ring_mode mode) noexcept {
+  return ring_mode_names[static_cast<std::size_t>(mode)];
+}
+
 struct ring_options {
   ring_mode mode = ring_mode::plain;
   unsigned sq_entries = 256;   // the kernel rounds both up to powers of two
@@ -32,7 +42,7 @@ struct ring_options {
 class ring_command_line {
  public:
   explicit ring_command_line(common::flag_set& flags) {
-    flags.add("--ring-flags", mode_, {"default", "coop", "defer", "sqpoll"},
+    flags.add("--ring-flags", mode_, {ring_mode_names.begin(), ring_mode_names.end()},
               "How the ring is set up");
     flags.add("--sq", sq_entries_, 1, 32768, "Entries of the submission queue");
     flags.add("--cq", cq_entries_, 1, 65536, "Entries of the completion queue");
@@ -40,16 +50,15 @@ class ring_command_line {
   ring_command_line(ring_command_line&&) = delete;  // the flag_set holds addresses of the members
 
   [[nodiscard]] ring_options options() const {
-    return {.mode = mode_ == "coop"     ? ring_mode::coop
-                    : mode_ == "defer"  ? ring_mode::defer
-                    : mode_ == "sqpoll" ? ring_mode::sqpoll
-                                        : ring_mode::plain,
+    // One of them it is: parse() takes no other.
+    const auto mode = std::ranges::find(ring_mode_names, mode_) - ring_mode_names.begin();
+    return {.mode = static_cast<ring_mode>(mode),
             .sq_entries = static_cast<unsigned>(sq_entries_),
             .cq_entries = static_cast<unsigned>(cq_entries_)};
   }
 
  private:
-  std::string mode_ = "default";
+  std::string mode_ = name_of(ring_options{}.mode);
   std::int64_t sq_entries_ = ring_options{}.sq_entries;
   std::int64_t cq_entries_ = ring_options{}.cq_entries;
 };

@@ -31,20 +31,6 @@ inline constexpr int cancel_at_most_s = 1;
 inline constexpr int poller_waits_max = 50;
 inline constexpr std::chrono::microseconds poller_pause_us{100};
 
-[[nodiscard]] constexpr const char* name_of(ring_mode mode) noexcept {
-  switch (mode) {
-    case ring_mode::plain:
-      return "default";
-    case ring_mode::coop:
-      return "coop";
-    case ring_mode::defer:
-      return "defer";
-    case ring_mode::sqpoll:
-      return "sqpoll";
-  }
-  return "unknown";
-}
-
 [[nodiscard]] constexpr unsigned setup_flags(ring_mode mode) noexcept {
   switch (mode) {
     case ring_mode::plain:

@@ -32,6 +32,7 @@ class outcome {
     }
   }
 
+  // NOLINTNEXTLINE(bugprone-exception-escape): to move a pointer into the variant throws nothing
   void set_exception(std::exception_ptr error) noexcept {
     held_.template emplace<at_error>(std::move(error));
   }

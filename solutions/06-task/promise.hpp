@@ -44,17 +44,17 @@ class promise {
     return state_.load(std::memory_order_acquire) == settled();  // pairs with settle()
   }
 
-  // Leaves `awaiting` for settle(), and suspends; or, if settle() was faster, goes on at once.
+  // Leaves `awaiting` for settle() and returns true: suspended. Or, if settle() was faster, returns
+  // false: the coroutine goes on at once.
   bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
+    assert(!somebody_waits() && "two coroutines await one promise");
     // --8<-- [start:task-06-5]
     void* found = nobody;
-    const bool waits = state_.compare_exchange_strong(
+    return state_.compare_exchange_strong(
         found, awaiting.address(),
         std::memory_order_release,   // pairs with settle(): it resumes a frame that has suspended
         std::memory_order_acquire);  // pairs with settle(): its result is there
     // --8<-- [end:task-06-5]
-    assert((waits || found == settled()) && "two coroutines await one promise");
-    return waits;
   }
 
   T await_resume() { return outcome_.take(); }

@@ -108,6 +108,7 @@ std::vector<T> sync_wait_all(std::vector<task<T>> awaited) {
   // --8<-- [start:task-06-4c]
   countdown ended{awaited.size()};
   std::vector<sync_wait_frame> frames;
+  frames.reserve(awaited.size());
   for (std::size_t i = 0; i < awaited.size(); ++i) {
     frames.push_back(await_into(std::move(awaited[i]), results[i]));
   }

@@ -37,7 +37,7 @@ class running_server {
     [[maybe_unused]] const bool served =
         eventually(step_deadline, [&] { return !run_->running() || !first.recv_some(1).empty(); });
     if (!run_->running()) run_->get();
-    // One accept brought `first`. A script begins with the one after it only if that sleeps already.
+    // One accept brought `first`. A script begins with the next one only if that sleeps already.
     (void)eventually(next_accept_deadline, [&] { return accepts_begun() >= begun_before + 2; });
   }
   running_server(running_server&&) = delete;

@@ -2,12 +2,20 @@
 // Tasks 02.1 and 02.4: the loop, one turn at a time, with its clients in the test.
 #include "echo_loop.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <exception>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bytes.hpp"
@@ -16,6 +24,7 @@
 #include "eventually.hpp"
 #include "fd_scope.hpp"
 #include "listen.hpp"
+#include "refuse_calls.hpp"
 #include "serving.hpp"
 #include "socket_pair.hpp"
 
@@ -62,6 +71,27 @@ std::size_t watched_for(unsigned events) {
   return static_cast<std::size_t>(std::ranges::count_if(interest, [&](const auto& entry) {
     return (entry.second & (EPOLLIN | EPOLLOUT)) == events;
   }));
+}
+
+// What `work` writes on stderr, on a thread of its own: a seccomp filter stays as long as that.
+std::string logged_by(const std::function<void()>& work) {
+  const common::unique_fd log{common::check(::memfd_create("log", MFD_CLOEXEC), "memfd_create")};
+  const common::unique_fd before{common::check(::dup(STDERR_FILENO), "dup")};
+  common::check(::dup2(log.get(), STDERR_FILENO), "dup2");
+  std::exception_ptr failure;
+  std::jthread{[&] {
+    try {
+      work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }}.join();
+  common::check(::dup2(before.get(), STDERR_FILENO), "dup2");
+  if (failure) std::rethrow_exception(failure);
+  std::string said(4096, '\0');
+  said.resize(static_cast<std::size_t>(
+      common::check(::pread(log.get(), said.data(), said.size(), 0), "pread")));
+  return said;
 }
 
 }  // namespace
@@ -114,6 +144,29 @@ TEST_CASE("02.1 a new client is watched for bytes, and only for bytes", "[02.1]"
   CHECK(watched_for(EPOLLIN) == before + 1);
   UNSCOPED_INFO("a socket with room reports EPOLLOUT at once, for ever");
   CHECK(watched_for(EPOLLIN | EPOLLOUT) == 0);
+}
+
+TEST_CASE("02.1 clients that epoll has no room for are dropped, with one line in the log",
+          "[02.1]") {
+  fixture server;
+  std::vector<client> clients = course_test::connect_many(server.port, 3);
+  const auto turn_without_room = [&server] {
+    course_test::refuse_epoll_ctl(EPOLL_CTL_ADD, ENOSPC);
+    server.loop.turn();
+  };
+  const std::string log = logged_by(turn_without_room);
+  UNSCOPED_INFO("epoll will never report them: erase them from connections_");
+  CHECK(server.loop.connection_count() == 0);
+  UNSCOPED_INFO("three were dropped, and a line for the first is enough: see dropping_");
+  CHECK(std::ranges::count(log, '\n') == 1);
+  CHECK_THAT(log, Catch::Matchers::ContainsSubstring("ENOSPC"));
+
+  clients.emplace_back(server.port);
+  server.loop.turn();
+  REQUIRE(server.loop.connection_count() == 1);
+  clients.emplace_back(server.port);
+  UNSCOPED_INFO("one fitted since then: the next that does not is worth a line again");
+  CHECK(std::ranges::count(logged_by(turn_without_room), '\n') == 1);
 }
 
 TEST_CASE("02.4 a message comes back", "[02.4]") {

@@ -9,10 +9,12 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <string>
 
+#include "hang_guard.hpp"
 #include "server_process.hpp"
 
 using namespace std::chrono_literals;
 using course_test::exited;
+using course_test::hang_guard;
 using course_test::program;
 using course_test::run_program;
 using course_test::server_process;
@@ -42,6 +44,10 @@ asio::awaitable<void> serve_one(asio::ip::tcp::acceptor& acceptor, behavior how,
 
 // How many echoes the client says it got; -1 if it is still waiting after five seconds.
 std::int64_t talk_to(behavior how, std::int64_t requests, std::size_t message_bytes) {
+  const hang_guard guard{
+      "the client waits in a call and holds the only thread, so the server cannot answer: co_await "
+      "an async_ function each time, neither asio::read nor asio::write",
+      7};
   asio::io_context io{1};
   asio::ip::tcp::acceptor acceptor{io, {asio::ip::make_address("127.0.0.1"), 0}};
   // Detached: its one exception is the end of the client, and what ends this test.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ends the test program, with the usual cause, when a test still runs after limit_s seconds: code
-// under test that blocks the only thread leaves nobody else to say so.
+// Ends the test program, with the usual cause, when a test still runs after some seconds: code that
+// blocks the only thread leaves nobody else to say so.
 // Owns     the process's SIGALRM and its alarm; one guard at a time.
 // Lifetime from the start of what may block to its end.
 // Threads  any.
@@ -16,9 +16,7 @@ namespace course_test {
 
 class hang_guard {
  public:
-  static constexpr unsigned limit_s = 10;
-
-  explicit hang_guard(std::string_view cause) {
+  explicit hang_guard(std::string_view cause, unsigned limit_s = 10) {
     cause_ = cause;
     ::signal(SIGALRM, &give_up);
     ::alarm(limit_s);

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Task 04.2: SQEs on a ring whose kernel is the test, then on one with a kernel behind it.
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <functional>
 #include <set>
 #include <system_error>
 #include <thread>
 
+#include "alarms.hpp"
 #include "errors.hpp"
 #include "fake_ring.hpp"
 #include "live_ring.hpp"
@@ -57,28 +55,6 @@ entered entered_with(int error) {
   });
   return got;
 }
-
-// SIGALRM every few milliseconds, without SA_RESTART: whoever waits in the kernel is interrupted.
-class alarms {
- public:
-  alarms() {
-    struct ::sigaction action{};
-    action.sa_handler = [](int) {};
-    common::check(::sigaction(SIGALRM, &action, &previous_), "sigaction SIGALRM");
-    const ::itimerval often{.it_interval = {.tv_sec = 0, .tv_usec = 5000},
-                            .it_value = {.tv_sec = 0, .tv_usec = 5000}};
-    common::check(::setitimer(ITIMER_REAL, &often, nullptr), "setitimer");
-  }
-  alarms(alarms&&) = delete;
-  ~alarms() {
-    const ::itimerval never{};
-    ::setitimer(ITIMER_REAL, &never, nullptr);
-    ::sigaction(SIGALRM, &previous_, nullptr);
-  }
-
- private:
-  struct ::sigaction previous_{};
-};
 
 }  // namespace
 
@@ -258,7 +234,7 @@ TEST_CASE("04.2 a signal while it waits is an interruption, not a failure", "[04
   entered got = entered::ok;
   bool relieved = false;  // the wait went on after its signals, until somebody wrote
   {
-    const alarms ticking;
+    const course_test::alarms ticking{std::chrono::milliseconds{5}};
     std::jthread relief{[&](const std::stop_token& interrupted) {
       const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{2};
       while (!interrupted.stop_requested() && std::chrono::steady_clock::now() < deadline) {

@@ -2,15 +2,12 @@
 // Task 05.4, and what the ring promises besides: waits told apart, nothing lost, nothing held.
 #include "ring.hpp"
 
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <csignal>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -18,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "alarms.hpp"
 #include "feature.hpp"
 #include "process_counts.hpp"
 #include "refuse_calls.hpp"
@@ -181,23 +179,15 @@ TEST_CASE("05.4 what has completed is fetched when the kernel cannot take more",
 
 TEST_CASE("05.4 making room does not wait for anything to complete", "[05.4]") {
   const course_test::socket_pair silent = course_test::unix_pair();
-  static volatile std::sig_atomic_t alarms = 0;
-  struct ::sigaction action{};
-  action.sa_handler = [](int) { alarms = alarms + 1; };
-  REQUIRE(::sigaction(SIGALRM, &action, nullptr) == 0);
   ring small{tiny};
   std::array<char, 16> buffer{};
-  const ::itimerval later{.it_interval = {1, 0},
-                          .it_value = {2, 0}};  // ends a wait, if there is one
-  REQUIRE(::setitimer(ITIMER_REAL, &later, nullptr) == 0);
+  const course_test::alarms late{2s, 1s};  // they end a wait, if there is one
   for (int i = 0; i < 5; ++i) {
     ::io_uring_sqe& sqe = small.get_sqe();
     ::io_uring_prep_recv(&sqe, silent.theirs.get(), buffer.data(), buffer.size(), 0);
   }
-  const ::itimerval off{};
-  REQUIRE(::setitimer(ITIMER_REAL, &off, nullptr) == 0);
   UNSCOPED_INFO("four clients that say nothing would hold up everybody: io_uring_submit, no wait");
-  CHECK(alarms == 0);
+  CHECK(late.count() == 0);
 }
 
 TEST_CASE("05.4 a kernel that refuses for good is an error with the call's name", "[05.4]") {
@@ -225,14 +215,10 @@ TEST_CASE("05 a wait with nothing to wait for ends at its limit") {
 
 TEST_CASE("05 a signal ends a wait, and costs nothing else") {
   ring idle{{}};
-  struct ::sigaction action{};
-  action.sa_handler = [](int) {};
-  REQUIRE(::sigaction(SIGALRM, &action, nullptr) == 0);
-  const ::itimerval often{.it_interval = {0, 5'000}, .it_value = {0, 5'000}};  // may come early
-  REQUIRE(::setitimer(ITIMER_REAL, &often, nullptr) == 0);
-  CHECK(idle.submit_and_wait(5000ms) == wake::signal);
-  const ::itimerval off{};
-  REQUIRE(::setitimer(ITIMER_REAL, &off, nullptr) == 0);
+  {
+    const course_test::alarms ticking{5ms};  // not one alone: that may come before the wait
+    CHECK(idle.submit_and_wait(5000ms) == wake::signal);
+  }
   add_nop(idle, 0);
   CHECK(collect(idle, 1) == numbers_below(1));
 }

@@ -24,14 +24,14 @@ uring::task<int> pass(uring::promise<int>& awaited) {
 void awaits_an_empty_task() {
   uring::task<int> first = answer();
   const uring::task<int> second = std::move(first);
-  static_cast<void>(std::move(first).operator co_await());
+  static_cast<void>(std::move(first).operator co_await());  // NOLINT(bugprone-use-after-move)
 }
 
 void awaits_twice() {
   uring::task<int> once = answer();
   const auto awaiter = std::move(once).operator co_await();
   static_cast<void>(awaiter.await_suspend(std::noop_coroutine()));
-  static_cast<void>(std::move(once).operator co_await());
+  static_cast<void>(std::move(once).operator co_await());  // NOLINT(bugprone-use-after-move)
 }
 
 void takes_too_early() {

@@ -50,12 +50,20 @@ task<int> block_inside() {
   co_return sync_wait(answer());
 }
 
-// Another thread, which resumes what is handed to it, once.
+// Another thread, which resumes what is handed to it, once; if that never comes, it ends all the
+// same.
 class helper_thread {
  public:
   helper_thread() : thread_{[this] { resume_one(); }} {}
   helper_thread(helper_thread&&) = delete;
-  ~helper_thread() { thread_.join(); }
+  ~helper_thread() {
+    {
+      const std::lock_guard lock{mutex_};
+      nobody_comes_ = waiting_ == nullptr;
+      changed_.notify_one();
+    }
+    thread_.join();
+  }
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> waiting) {
@@ -68,15 +76,16 @@ class helper_thread {
  private:
   void resume_one() {
     std::unique_lock lock{mutex_};
-    changed_.wait(lock, [this] { return waiting_ != nullptr; });
+    changed_.wait(lock, [this] { return waiting_ != nullptr || nobody_comes_; });
     const std::coroutine_handle<> resumed = waiting_;
     lock.unlock();
-    resumed.resume();
+    if (resumed) resumed.resume();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::coroutine_handle<> waiting_;
+  bool nobody_comes_ = false;
   std::thread thread_;  // last: it uses the others
 };
 
@@ -200,8 +209,9 @@ TEST_CASE("06.4 sync_wait_all gives all results, in the order of the tasks", "[0
   std::vector<int> log;
   std::vector<task<int>> tasks;
   for (int i = 1; i <= 5; ++i) tasks.push_back(note(log, i));
+  const std::vector<int> results = sync_wait_all(std::move(tasks));
   UNSCOPED_INFO("each task's result belongs at its place");
-  CHECK(sync_wait_all(std::move(tasks)) == std::vector{10, 20, 30, 40, 50});
+  CHECK(results == std::vector{10, 20, 30, 40, 50});
   UNSCOPED_INFO("they are started in their order");
   CHECK(log == std::vector{1, 2, 3, 4, 5});
 }
@@ -210,7 +220,8 @@ TEST_CASE("06.4 sync_wait_all starts every task before it waits for any", "[06.4
   barrier all{3};
   std::vector<task<int>> tasks;
   for (int i = 1; i <= 3; ++i) tasks.push_back(meet(all, i));
-  CHECK(sync_wait_all(std::move(tasks)) == std::vector{1, 2, 3});
+  const std::vector<int> results = sync_wait_all(std::move(tasks));
+  CHECK(results == std::vector{1, 2, 3});
   UNSCOPED_INFO("a task was waited for before the next one was started");
   CHECK_FALSE(all.gave_up());
 }

@@ -80,8 +80,8 @@ TEST_CASE("07.5 what was received is sent back, and then comes the next", "[07.5
   scripted_echo echo;
   for (const std::string message : {"hello", "again"}) {
     echo.kernel.answer(echo.take_recv(), message);
-    UNSCOPED_INFO("res is how much came: send that, and not the whole buffer");
     const ::io_uring_sqe send = echo.take_send();
+    UNSCOPED_INFO("res is how much came: send that, and not the whole buffer");
     CHECK(course_test::compare_bytes(bytes_of(send), message) == identical);
     echo.kernel.answer(send, static_cast<std::int32_t>(message.size()));
   }

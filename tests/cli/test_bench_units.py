@@ -579,7 +579,23 @@ def test_markdown_holds_every_metric_and_the_verdicts() -> None:
     assert "| system calls per echo | 2.00 |  | 1.99–2.05 | pass | recvfrom 1.00 |" in text
     for metric in speed.METRICS:
         assert f"| {metric.label.strip()} |" in text
-    assert "| × server CPU per request | 1 (baseline) | 0.62× (0.50–0.75×) |" in text
+    assert "| × server CPU per request | 1 (baseline) | 0.62×? (0.50–0.75×) |" in text
+
+
+def test_a_ratio_of_too_few_rounds_says_that_its_spread_is_not_known() -> None:
+    """In the cell's two rounds two ratios of the CPU count, and one of the requests."""
+    for kind in ("checkpoint", "ladder"):
+        result = make_result(kind)
+        assert "0.62×?" in rendered(result)
+        assert any("? Fewer than 3 rounds count" in note for note in tables.notes(result))
+    assert re.search(r"× requests per second +1 +3\.00×\?", rendered(make_result()))
+
+    two = make_cell()
+    calm = [replace(run, client_limited=False) for run in two.runs]
+    third = [replace(run, round=3) for run in calm if run.round == 1]
+    enough = make_result(cells=[replace(two, rounds=3, runs=(*calm, *third))])
+    assert "×?" not in rendered(enough)
+    assert not any("rounds count" in note for note in tables.notes(enough))
 
 
 @pytest.mark.parametrize(

@@ -321,3 +321,21 @@ def test_warnings_are_those_of_the_students_files_once_each() -> None:
         "chapters/01-x/a.hpp:12: unused variable 'n' [-Wunused-variable]",
         "chapters/01-x/b.hpp:7: another",
     ]
+
+
+def test_a_release_build_is_lent_to_its_own_clone_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(tmp_path, monkeypatch)
+    (tmp_path / "CMakePresets.json").write_text(PRESETS)
+    proved = tmp_path / "build" / "verify" / "release"
+    assert builds.lend(proved) == {}, "nothing is built there"
+    proved.mkdir(parents=True)
+    (proved / "build.ninja").touch()
+    [(name, value)] = builds.lend(proved).items()
+    monkeypatch.setenv(name, value)
+    assert builds.folder("release") == proved
+    assert builds._configured("release"), "it is taken as it is"
+    assert builds.folder("student-release") == tmp_path / "build" / "student-release"
+    monkeypatch.setattr(builds, "BUILD", tmp_path / "another clone" / "build")
+    assert builds.folder("release") == tmp_path / "another clone" / "build" / "release"

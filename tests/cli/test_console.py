@@ -92,3 +92,14 @@ def test_a_table_aligns_numbers_and_keeps_text_as_it_is() -> None:
     assert rows[0].strip() == "Costs"
     assert "│ [a]  │     5 │" in text.getvalue()
     assert "│ b    │ 12345 │" in text.getvalue()
+
+
+def test_a_thread_can_be_told_to_say_nothing_of_its_progress(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with console.without_progress(), console.progress("Quiet", total=2) as steps:
+        steps.step("one")
+        steps.at(2)
+    with console.progress("Loud", total=2) as steps:
+        steps.step("one")
+    assert capsys.readouterr().err == "Loud: 1 of 2  one\n"

@@ -165,6 +165,26 @@ def test_an_unwritten_task_is_found_wherever_it_was_met(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "uncaught"),
+    [
+        ("terminate called after throwing an instance of 'oops'\n", "oops"),
+        (
+            "terminate called after throwing an instance of 'std::runtime_error'\n"
+            f"  what():  no {ROOT}/file\n",
+            "std::runtime_error: no file",
+        ),
+        ("01-server (pid 5) ended by itself: it was killed by SIGABRT; its stderr:\n"
+         "    terminate called after throwing an instance of 'oops'\n", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_an_exception_that_ended_the_test_program_is_found(
+    before: str, uncaught: str | None
+) -> None:
+    assert diagnose(output("/t.cpp:1: FAILED:\n  CHECK( x )\n", before)).uncaught == uncaught
+
+
+@pytest.mark.parametrize(
     ("broken", "whole"),
     [
         ("/a rather long\n  name/chapters/x.hpp:46", "/a rather long name/chapters/x.hpp:46"),

@@ -176,9 +176,9 @@ def test_ten_thousand_connections_to_the_epoll_server() -> None:
     descriptors = 10_100
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < descriptors:
         pytest.skip(f"this machine allows a process fewer than {descriptors} descriptors")
-    builds.build("reference", ["02-server"])
+    builds.build("release", ["02-server"])
     server = ["sh", "-c", f'ulimit -n {descriptors} && exec "$0"']
-    with processes.Server([*server, builds.program("reference", "02-server")]) as running:
+    with processes.Server([*server, builds.program("release", "02-server")]) as running:
         done = run(
             "echo", "--port", running.port, "--conns", 10_000, "--requests", 30_000,
             "--stall-timeout", 20,

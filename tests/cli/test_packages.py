@@ -6,6 +6,8 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
+import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
@@ -16,6 +18,7 @@ from course_tool import apt, catch2, packages
 from course_tool.catch2 import Mirror, Release, find_mirror
 from course_tool.errors import CourseError
 from course_tool.packages import Need
+from course_tool.paths import ROOT
 
 Scripts = Callable[[str, str], Path]
 
@@ -341,6 +344,37 @@ def test_the_pinned_release_is_the_one_that_cmake_pins() -> None:
     assert release.version.startswith("3.")
     assert release.url.startswith("https://")
     assert len(release.sha256) == 64
+
+
+@pytest.mark.parametrize(
+    ("reached", "reason"), [(False, "[Cc]ould ?n.t connect"), (True, "what came is another file")]
+)
+def test_plain_cmake_without_a_network_names_course_start(
+    tmp_path: Path, reached: bool, reason: str
+) -> None:
+    portal = tmp_path / "portal.html"
+    portal.write_text("<p>Log in first.")
+    url = portal.as_uri() if reached else "http://127.0.0.1:1/catchorg/Catch2/v3.tar.gz"
+    dependencies = (ROOT / "cmake" / "dependencies.cmake").read_text()
+    lists = dependencies.replace(catch2.pinned_release().url, url)
+    (tmp_path / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.25)\nproject(c CXX)\n{lists}"
+    )
+    done = subprocess.run(
+        ["cmake", "-B", "build", "-DCMAKE_DISABLE_FIND_PACKAGE_Catch2=ON"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    said = " ".join(done.stderr.split())
+    assert re.search(
+        f"Catch2 3.3 or newer is missing, and it could not be fetched from {url}: {reason}", said
+    )
+    assert "Run `./course start`" in said and "apt install catch2" in said
+    assert said.count("CMake Error") == 1
 
 
 @pytest.fixture

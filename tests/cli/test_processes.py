@@ -35,6 +35,25 @@ def sleeper() -> str:
     return f"{600 + time.monotonic_ns() % 10**9 / 10**9:.9f}"
 
 
+# beside()
+
+
+@pytest.mark.parametrize("own_group", [False, True])
+def test_what_runs_beside_ends_with_the_block(own_group: bool) -> None:
+    seconds = sleeper()
+    sleep = f"{'setsid ' if own_group else ''}sleep {seconds}"
+    with pytest.raises(KeyboardInterrupt), processes.beside(["sh", "-c", f"{sleep} & wait"]):
+        assert eventually(lambda: len(alive_with(f"sleep {seconds}")) > 0)
+        raise KeyboardInterrupt
+    assert eventually(lambda: not alive_with(seconds))
+
+
+def test_what_runs_beside_may_end_first_and_has_its_environment(tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    with processes.beside(["sh", "-c", f'echo "$WORD" > "{note}"; exit 3'], {"WORD": "hello"}):
+        assert eventually(lambda: note.is_file() and note.read_text() == "hello\n")
+
+
 # run()
 
 

@@ -10,10 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from conftest import edit
 from course_tool import state
 from course_tool.chapters import load_chapter
 from course_tool.errors import CourseError
-from course_tool.state import Record, State, changing, fingerprint, load
+from course_tool.places import fingerprints
+from course_tool.state import Record, State, changing, load
 from course_tool.status import Standing, duration, progress_of
 from live_course import LiveCourse, flat
 
@@ -37,8 +39,53 @@ def test_it_follows_a_student_through_a_chapter(live: LiveCourse) -> None:
     assert '01.2 Say "yes" red' in out
     assert "01.3 Subtract not started" in out
     assert "1 of 3 tasks done, 18 min left" in out  # the page is read; 2/3 of 20, and 5
-    live.say("a comment")
+    edit(live.yours / "work.hpp", "solved();", "solved_otherwise();")
     assert "01.1 Add changed since it was green" in flat(live.run("status").out)
+
+
+def test_a_comment_elsewhere_and_the_next_task_change_nothing_that_was_green(
+    live: LiveCourse,
+) -> None:
+    live.solve("01.1", "01.2")
+    live.run("test", "01")
+    live.say("a comment behind both tasks of this file")
+    edit(live.yours / "more.hpp", "#pragma once", "#pragma once\n/* one in\n   another */")
+    live.solve("01.3")
+    out = flat(live.run("status").out)
+    assert "01.1 Add done" in out and '01.2 Say "yes" done' in out
+    assert "01.3 Subtract started, not tested" in out
+    edit(live.yours / "work.hpp", "inline int add", "int helper();\n\ninline int add")
+    assert flat(live.run("status").out).count("changed since it was green") == 2
+
+
+def test_a_comment_leaves_the_contract_green_and_code_does_not(live: LiveCourse) -> None:
+    live.solve()
+    live.run("test", "01")
+    live.say("a comment")
+    assert "3 of 3 tasks done, 5 min left" in live.run("status").out
+    edit(live.yours / "more.hpp", "solved();", "solved_otherwise();")
+    out = flat(live.run("status").out)
+    assert '01.1 Add done 01.2 Say "yes" changed since it was green' in out
+    assert "The echo contract changed since it was green" in out
+
+
+def test_what_a_sanitizer_finds_takes_nothing_back(live: LiveCourse) -> None:
+    live.solve()
+    live.run("test", "01")
+    before = live.state()["records"]
+    live.say("01.2: red")
+    assert live.run("test", "01", "--sanitize").code == 1
+    assert live.state()["records"] == before
+    edit(live.yours / "work.hpp", "// 01.2: red", "// 01 contract: red")
+    assert live.run("test", "01", "--sanitize").code == 1
+    assert live.state()["records"] == before
+    assert "3 of 3 tasks done" in live.run("status").out
+
+
+def test_green_under_a_sanitizer_is_green(live: LiveCourse) -> None:
+    live.solve()
+    assert live.run("test", "01", "--sanitize").code == 0
+    assert "3 of 3 tasks done" in live.run("status").out
 
 
 def test_a_green_chapter_has_its_checkpoint_left(live: LiveCourse) -> None:
@@ -157,18 +204,46 @@ def test_a_state_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         pass
 
 
-def test_the_fingerprint_sees_sources_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "a.hpp").write_text("one")
-    first = fingerprint(tmp_path)
+def test_the_fingerprints_see_sources_and_nothing_else(live: LiveCourse) -> None:
+    chapter = load_chapter(live.root / "solutions" / "01-first")
+    first = fingerprints(chapter)
+    assert set(first) == {"01.1", "01.2", "01.3", "01 contract"}
     for other in ("a.hpp~", ".a.hpp.swp", "notes.md", ".hidden.hpp"):
-        (tmp_path / other).write_text("x")
-    assert fingerprint(tmp_path) == first
-    (tmp_path / "b.cpp").write_text("")
-    assert fingerprint(tmp_path) != first
-    (tmp_path / "b.cpp").unlink()
-    (tmp_path / "a.hpp").write_text("two")
-    assert fingerprint(tmp_path) != first
-    assert fingerprint(tmp_path / "missing") == ""
+        (live.yours / other).write_text("x")
+    assert fingerprints(chapter) == first
+    (live.yours / "b.cpp").write_text("")
+    assert not set(fingerprints(chapter).items()) & set(first.items())
+    (live.yours / "b.cpp").unlink()
+    (live.yours / "CMakeLists.txt").write_text("two")
+    assert not set(fingerprints(chapter).items()) & set(first.items())
+
+
+# (the new text of work.hpp's two bodies, the keys whose fingerprint changes)
+BODIES = [
+    (("  x();\n  // why", "  y();"), set()),
+    (("x();", "\n  y(); /* why */\n"), set()),
+    (("  x();\n  }\n", "  y();"), {"01.1", "01 contract"}),
+    (("  x();", '  say("// y();");'), {"01.3", "01 contract"}),
+    (("", "  y();"), {"01.1", "01 contract"}),
+    (('  COURSE_TODO("01.1");', "  y();"), {"01.1", "01 contract"}),
+]
+
+
+@pytest.mark.parametrize(("bodies", "changed"), BODIES)
+def test_a_fingerprint_is_of_the_tasks_own_places(
+    live: LiveCourse, bodies: tuple[str, str], changed: set[str]
+) -> None:
+    chapter = load_chapter(live.root / "solutions" / "01-first")
+    file = live.yours / "work.hpp"
+    starter = file.read_text()
+
+    def fill(first: str, third: str) -> dict[str, str]:
+        text = starter.replace('  COURSE_TODO("01.1");', first)
+        file.write_text(text.replace('  COURSE_TODO("01.3");', third))
+        return fingerprints(chapter)
+
+    before, after = fill("  x();", "  y();"), fill(*bodies)
+    assert {key for key in before if before[key] != after[key]} == changed
 
 
 def test_a_task_in_two_places_is_begun_when_one_of_them_is(live: LiveCourse) -> None:

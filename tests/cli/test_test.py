@@ -11,6 +11,7 @@ import pytest
 from conftest import alive_with
 from course_tool import ctests, reporting
 from course_tool.diagnosis import diagnose
+from course_tool.groups import Group
 from live_course import LiveCourse, flat, wait_until
 
 
@@ -87,6 +88,20 @@ def test_a_crash_behind_other_findings_needs_no_word_of_its_own(
     failed = ctests.TestResult("01.1 adds", "failed", 0.1, "", ("01", "01.1"))
     reporting._show_first_sentence(failed, diagnose("/t.cpp:7: FAILED:\n\n"))
     assert "red, without a word" in capsys.readouterr().out
+
+
+def test_an_exception_that_nobody_caught_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
+    findings = "\n".join(f"/t.cpp:{line}: FAILED:\n  CHECK( x )\n" for line in (1, 2, 3))
+    thrown = "terminate called after throwing an instance of 'oops'\n  what():  on purpose\n"
+    tests = (
+        ctests.TestResult("01.1 adds", "failed", 0.1, findings, ("01", "01.1")),
+        ctests.TestResult("01.1 adds large numbers", "crashed", 0.1, thrown, ("01", "01.1")),
+    )
+    reporting._show_tests(Group("01.1", "Add", tests), "student", reporting.FINDINGS_SHOWN)
+    said = capsys.readouterr().out
+    cause = "It crashed by an exception that nobody caught: oops: on purpose"
+    assert said.index(cause) < said.index("01.1 adds\n")
+    assert "/t.cpp:1" in said and "/t.cpp:2" not in said and "and 2 more" in said
 
 
 def test_a_test_that_hangs_is_said_in_words(live: LiveCourse) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from textwrap import dedent
 
@@ -12,7 +13,7 @@ from course_tool import marks
 from course_tool.chapters import Chapter, all_chapters
 from course_tool.ctests import Status, TestResult
 from course_tool.errors import CourseError
-from course_tool.verify import mistakes, starters, suites, sync, trees
+from course_tool.verify import mistakes, starters, style, suites, sync, trees
 from course_tool.verify.outcome import Context, Outcome, VerifyOptions
 
 
@@ -252,6 +253,50 @@ def test_mistakes_of_different_chapters_are_tried_together(tmp_path: Path) -> No
     assert rounds == [["01.1-a", "02.1-c"], ["01.2-b"], ["02.2-d"]]
 
 
+# clang-tidy
+
+
+def test_tidy_ahead_asks_at_idle_priority_and_remembers_what_is_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a child: a process cannot always come back from this priority."""
+    tidy = tmp_path / "clang-tidy"
+    tidy.write_text('#!/bin/sh\nchrt -p $$ >&2\nfor file; do :; done\nexec grep -q clean "$file"\n')
+    tidy.chmod(0o755)
+    files = [tmp_path / "good.cpp", tmp_path / "bad.cpp"]
+    files[0].write_text("clean\n")
+    files[1].write_text("dirty\n")
+    monkeypatch.setattr(style, "_tidy_files", lambda: files)
+    monkeypatch.setattr(style.clang_tidy, "installed", lambda: tidy)
+    child = os.fork()
+    if child == 0:
+        try:
+            style.tidy_ahead(tmp_path)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert "SCHED_IDLE" in (tmp_path / "logs" / "tidy-bad.cpp.log").read_text()
+    outcome = style.prove_tidy(context(False, tmp_path))
+    assert (outcome.proved, len(outcome.failures)) == (1, 1)
+    assert not (tmp_path / "logs" / "tidy-good.cpp.log").exists()
+    files[0].write_text("dirty too\n")
+    assert len(style.prove_tidy(context(False, tmp_path)).failures) == 2, "it has changed since"
+
+
+def test_without_the_pinned_clang_tidy_the_systems_takes_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(style.clang_tidy, "installed", lambda: None)
+    monkeypatch.setattr(style.clang_tidy, "install", lambda: "no network")
+    monkeypatch.setattr(style, "llvm_program", lambda name, outcome: f"/usr/bin/{name}-19")
+    outcome = Outcome("files")
+    assert style.tidy_program(outcome) == "/usr/bin/clang-tidy-19"
+    assert outcome.notes == [
+        f"clang-tidy {style.clang_tidy.VERSION} could not be installed (no network); "
+        "clang-tidy-19 takes its place, and three times as long"
+    ]
+
+
 # The generator's part
 
 
@@ -346,4 +391,21 @@ def test_the_warnings_of_mkdocs_are_the_failures() -> None:
         "Doc file 'index.md' contains a link 'gone.md', but the target is not found.",
         "docs/chapters/01-a.md: it lacks the section `## Questions` (#questions).",
         "A plugin failed.",
+    ]
+
+
+def test_a_page_that_asks_another_host_is_not_proved(tmp_path: Path) -> None:
+    for name in ("good", "bad", "worse"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").write_text("<p>words</p>")
+    image = '<img src="https://example.org/a.png">'
+    (tmp_path / "bad" / "index.html").write_text(image * 2)
+    (tmp_path / "worse" / "index.html").write_text(image)
+    (tmp_path / "site.css").write_text("a { background: url(//example.org/b.png) }")
+    outcome = Outcome("pages")
+    suites.check_requests(tmp_path, outcome)
+    assert outcome.proved == 1
+    assert [each.partition(";")[0] for each in outcome.failures] == [
+        "the site: bad/index.html and 1 more: asks another host for https://example.org/a.png",
+        "the site: site.css: asks another host for //example.org/b.png",
     ]

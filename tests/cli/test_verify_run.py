@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from course_tool.errors import CourseError
 from course_tool.verify import list_items
+from course_tool.verify import run as verify_run
 from course_tool.verify.outcome import Context, Item, Outcome, VerifyOptions
 from course_tool.verify.run import ITEMS, run_verify, select_items
 
@@ -49,6 +51,36 @@ def test_all_items_hold(verify: Callable[..., int], tmp_path: Path, capsys) -> N
     assert "[1/2] one: one holds" in shown
     assert "All 2 items hold." in shown
     assert (read_result(tmp_path)["passed"], read_result(tmp_path)["failed"]) == (7, 0)
+
+
+def test_tidy_begins_after_the_release_and_ends_before_its_turn(
+    verify: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+
+    @contextmanager
+    def ahead(work: Path) -> Iterator[None]:
+        events.append("ahead")
+        yield
+        events.append("ended")
+
+    def noted(name: str) -> Item:
+        def prove(context: Context) -> Outcome:
+            events.append(name)
+            return Outcome("tests", proved=1)
+
+        return Item(name, name, prove)
+
+    monkeypatch.setattr(verify_run, "_tidy_ahead", ahead)
+    everything = [noted(name) for name in ("sync", "release", "asan", "tool", "tidy", "style")]
+    assert verify(*everything) == 0
+    assert events == ["sync", "release", "ahead", "asan", "tool", "ended", "tidy", "style"]
+    events.clear()
+    assert verify(*everything, only=("asan", "tidy")) == 0
+    assert events == ["asan", "tidy"], "there may be no compile commands yet"
+    events.clear()
+    assert verify(noted("release"), failing("asan"), noted("tidy"), fail_fast=True) == 1
+    assert events == ["release", "ahead", "ended"]
 
 
 def test_a_failed_item_does_not_hide_the_next(

@@ -1,6 +1,9 @@
 // What can be measured on a page in the browser; test_pages.py says what has to come out.
 () => {
   document.querySelectorAll("details").forEach((box) => { box.open = true; });
+  const tabs = document.createElement("style");
+  tabs.textContent = ".md-typeset .tabbed-block { display: block !important; }";
+  document.head.append(tabs);
   const article = document.querySelector("article");
   const words = (element) => element.textContent.replace(/\s+/g, " ").trim().slice(0, 60);
 
@@ -93,9 +96,8 @@
     .filter((each) => each.checkVisibility())
     .map((each) => `<${each.tagName.toLowerCase()}> "${words(each)}"`);
 
-  // What a program printed is not copied; all other code is, once its tab is chosen.
-  const copied = [...article.querySelectorAll(".highlight:not(.language-text)")]
-    .filter((block) => block.checkVisibility());
+  // What a program printed is not copied; all other code is.
+  const copied = [...article.querySelectorAll(".highlight:not(.language-text)")];
   const blocks = [...article.querySelectorAll(".highlight pre > code")];
   const paragraphs = [...article.querySelectorAll(":scope > p")].map((paragraph) => {
     const lines = paragraph.getBoundingClientRect().height / parseFloat(getComputedStyle(paragraph).lineHeight);

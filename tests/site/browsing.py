@@ -57,7 +57,7 @@ class Visit:
     complaints: list[str] = field(default_factory=list)  # errors in the browser's console
 
     def audit(self) -> dict[str, Any]:
-        """What audit.js measures, with every folded box open."""
+        """What audit.js measures, with every folded box open and every tab shown."""
         return self.page.evaluate(AUDIT)
 
 

@@ -68,6 +68,18 @@ UGLY_PAGE = """# An ugly page
 ```cpp
 // LONG
 ```
+
+=== "Shown"
+
+    Words.
+
+=== "Hidden until it is chosen"
+
+    <p style="color: #bbb">Pale in a tab.</p>
+
+    ``` { .sh .no-copy }
+    echo "in a tab"
+    ```
 """.replace("LONG", "a line of code that is wider than any column of ours " * 3)
 UGLINESS = (
     "2 titles",
@@ -79,6 +91,8 @@ UGLINESS = (
     "no words for those who cannot see it: <svg>",
     "a drawing's text is",
     "C++ is wider than its column",
+    'too pale: "Pale in a tab."',
+    'code without a copy button: "echo "in a tab""',
 )
 
 

@@ -47,6 +47,17 @@ void refuse_call(std::uint32_t number, int error) {
   install(instructions);
 }
 
+void refuse_call_with(std::uint32_t number, std::uint32_t second_argument, int error) {
+  std::vector<::sock_filter> instructions{load(offsetof(::seccomp_data, nr)),
+                                          allow_unless_equal(number),
+                                          answer(SECCOMP_RET_ALLOW),
+                                          load(offsetof(::seccomp_data, args[1])),
+                                          allow_unless_equal(second_argument),
+                                          answer(SECCOMP_RET_ALLOW),
+                                          answer(failure(error))};
+  install(instructions);
+}
+
 }  // namespace
 
 void refuse_io_uring_setup(int error) {
@@ -58,14 +69,11 @@ void refuse_io_uring_enter(int error) {
 }
 
 void refuse_io_uring_register(unsigned opcode, int error) {
-  std::vector<::sock_filter> instructions{load(offsetof(::seccomp_data, nr)),
-                                          allow_unless_equal(__NR_io_uring_register),
-                                          answer(SECCOMP_RET_ALLOW),
-                                          load(offsetof(::seccomp_data, args[1])),
-                                          allow_unless_equal(opcode),
-                                          answer(SECCOMP_RET_ALLOW),
-                                          answer(failure(error))};
-  install(instructions);
+  refuse_call_with(__NR_io_uring_register, opcode, error);
+}
+
+void refuse_epoll_ctl(int operation, int error) {
+  refuse_call_with(__NR_epoll_ctl, static_cast<std::uint32_t>(operation), error);
 }
 
 }  // namespace course_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A machine that forbids io_uring, for one thread.
+// A kernel that refuses io_uring, or room in epoll, to one thread.
 // Owns     nothing.
 // Lifetime the filter stays until its thread has ended; programs that the thread starts inherit it.
 // Threads  only the calling one is filtered, so call it in a thread or in a child of your own.
@@ -18,5 +18,8 @@ void refuse_io_uring_enter(int error);
 
 // The same for one opcode of io_uring_register, as on a kernel that does not have it.
 void refuse_io_uring_register(unsigned opcode, int error);
+
+// The same for one operation of epoll_ctl: with ENOSPC, no descriptor more can be watched.
+void refuse_epoll_ctl(int operation, int error);
 
 }  // namespace course_test

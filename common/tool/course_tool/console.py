@@ -100,12 +100,36 @@ class _LineSteps(Steps):
         err.print(f"{self._description}: " + "  ".join(filter(None, (count, text))))
 
 
+class _NoSteps(Steps):
+    def step(self, text: str = "", count: int = 1) -> None:
+        pass
+
+    def at(self, completed: int, total: int | None = None, text: str = "") -> None:
+        pass
+
+
+_thread = threading.local()
+
+
+@contextmanager
+def without_progress() -> Iterator[None]:
+    """What this thread does says nothing of its progress: two threads have one terminal."""
+    _thread.silent = True
+    try:
+        yield
+    finally:
+        _thread.silent = False
+
+
 @contextmanager
 def progress(description: str, total: int | None = None) -> Iterator[Steps]:
     """Shows that something long goes on: a bar on a terminal, else lines; both on stderr.
 
     `total` is the number of steps, 0 if the work itself will say it, None if there are none.
     """
+    if getattr(_thread, "silent", False):
+        yield _NoSteps()
+        return
     if not err.is_terminal:
         lines = _LineSteps(description, total)
         try:

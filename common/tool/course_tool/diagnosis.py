@@ -31,6 +31,11 @@ _TODO = re.compile(
     re.DOTALL,  # in an exception's text, Catch2 has broken it into lines
 )
 _SIGNAL = re.compile(r"  (?P<name>SIG[A-Z]+) - .* signal$")
+_UNCAUGHT = re.compile(
+    r"^terminate called after throwing an instance of '(?P<type>[^']+)'"
+    r"(\n\s*what\(\):\s+(?P<what>.*\S))?",
+    re.MULTILINE,
+)
 _CHILD = re.compile(r"(?P<state>\S+ \(pid \d+\) .*); (its stderr:|it printed nothing on stderr)$")
 _SANITIZER = re.compile(r"(?P<kind>ERROR|WARNING): \w+Sanitizer: .*|\S+: runtime error: .*")
 _FRAME = re.compile(  # TSan's have no address, and name their program behind the line
@@ -99,6 +104,7 @@ class Diagnosis:
     sanitizer: SanitizerReport | None
     findings: tuple[Finding, ...]
     signal: str | None  # "SIGSEGV: it touched memory that is not its own"
+    uncaught: str | None  # "std::runtime_error: no such file", which ended the test program
     children: tuple[Child, ...]
     tail: tuple[str, ...]  # the end of what the test program itself printed
 
@@ -111,6 +117,7 @@ def diagnose(output: str) -> Diagnosis:
         sanitizer=_find_sanitizer(output),
         findings=tuple(_findings(lines)),
         signal=_find_signal(lines),
+        uncaught=_find_uncaught("\n".join(lines)),
         children=children,
         tail=_tail(lines),
     )
@@ -166,7 +173,7 @@ def _take_children(lines: Sequence[str]) -> tuple[list[str], tuple[Child, ...]]:
         match = _CHILD.match(line)
         if stderr is not None and not match and line.startswith("    "):
             stderr.append(shorten(line[4:].rstrip()))
-            children[-1] = Child(children[-1].state, _telling(stderr))
+            children[-1] = Child(children[-1].state, tuple(stderr[-_TAIL_LINES:]))
         elif match:
             children.append(Child(match["state"], ()))
             stderr = []
@@ -180,6 +187,13 @@ def _find_signal(lines: Sequence[str]) -> str | None:
     name = next((match["name"] for match in map(_SIGNAL.match, lines) if match), None)
     meaning = _SIGNAL_MEANINGS.get(name or "")
     return f"{name}: {meaning}" if meaning else name
+
+
+def _find_uncaught(output: str) -> str | None:
+    found = _UNCAUGHT.search(output)
+    if not found:
+        return None
+    return f"{found['type']}: {shorten(found['what'])}" if found["what"] else found["type"]
 
 
 def _findings(lines: Sequence[str]) -> Iterator[Finding]:
@@ -264,8 +278,4 @@ def _tail(lines: Sequence[str]) -> tuple[str, ...]:
             in_report = False
         elif not in_report and line.strip():
             printed.append(shorten(line.rstrip()))
-    return _telling(printed)
-
-
-def _telling(lines: Sequence[str]) -> tuple[str, ...]:
-    return tuple(lines[-_TAIL_LINES:])
+    return tuple(printed[-_TAIL_LINES:])

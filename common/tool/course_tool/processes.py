@@ -255,6 +255,22 @@ def run(
     return finished
 
 
+@contextmanager
+def beside(args: Sequence[str | Path], env: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Runs a command for as long as the block runs, at most; nobody reads what it prints."""
+    with open(os.devnull, "r+b") as nothing:
+        child: subprocess.Popen[bytes] | None = None
+        try:
+            with _uninterrupted():
+                child = _start(
+                    args, cwd=ROOT, env=env, stdin=nothing, stdout=nothing, stderr=nothing
+                )
+            yield
+        finally:
+            if child:
+                _kill_group(child)
+
+
 def _wait(child: subprocess.Popen[bytes], deadline: float, follower: _Follower | None) -> bool:
     while True:
         left = deadline - time.monotonic()

@@ -61,7 +61,7 @@ def _show_tests(group: Group, preset: str, findings_max: int | None) -> None:
     """The first findings whole, then a sentence a test."""
     hidden = shown = 0
     left = findings_max
-    for test, diagnosis in sorted(group.red, key=_has_no_place):
+    for test, diagnosis in sorted(group.red, key=_rank):
         if diagnosis.todo:
             continue
         count = max(1, len(diagnosis.findings))
@@ -80,9 +80,13 @@ def _show_tests(group: Group, preset: str, findings_max: int | None) -> None:
         console.out.print(f"  … and {hidden} more; --verbose shows all of it", style="dim")
 
 
-def _has_no_place(red: tuple[TestResult, Diagnosis]) -> bool:
-    """A sanitizer's finding with its line is the cause of what the other tests say."""
-    return red[1].sanitizer is None or not red[1].sanitizer.frames
+def _rank(red: tuple[TestResult, Diagnosis]) -> int:
+    """First what causes what the other tests say: a sanitizer's finding with its line, then an
+    exception that ended the program. The others stay in order."""
+    diagnosis = red[1]
+    if diagnosis.sanitizer and diagnosis.sanitizer.frames:
+        return 0
+    return 1 if diagnosis.uncaught else 2
 
 
 def _show_first_sentence(test: TestResult, diagnosis: Diagnosis) -> None:
@@ -100,6 +104,8 @@ def _show_first_sentence(test: TestResult, diagnosis: Diagnosis) -> None:
 
 def _ending(test: TestResult, diagnosis: Diagnosis) -> str | None:
     if test.status == "crashed" and not diagnosis.sanitizer:
+        if diagnosis.uncaught:
+            return f"It crashed by an exception that nobody caught: {diagnosis.uncaught}"
         return f"It crashed: ended by {diagnosis.signal or 'a signal'}."
     if test.status == "timeout":
         return (

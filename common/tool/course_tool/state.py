@@ -8,7 +8,6 @@ and replaces it whole. A file that cannot be understood is set aside, never gues
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -23,7 +22,6 @@ from course_tool.errors import CourseError
 RESULTS = ("green", "red", "todo", "skipped")
 _FILE = "state.json"
 _VERSION = 1
-_SOURCE_SUFFIXES = {".hpp", ".h", ".cpp", ".cc", ".txt", ".cmake"}
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class Record:
     """How the last test run of a task (or of an echo contract) ended, and on which files."""
 
     result: str  # one of RESULTS
-    fingerprint: str  # of the chapter's files at that time
+    fingerprint: str  # of its code at that time, from places.fingerprints()
 
 
 @dataclass
@@ -39,19 +37,6 @@ class State:
     records: dict[str, Record] = field(default_factory=dict)  # "01.2", "01 contract"
     hints: dict[str, int] = field(default_factory=dict)  # "01.2": how many have been shown
     checkpoints: list[str] = field(default_factory=list)  # chapters whose checkpoint has been run
-
-
-def fingerprint(folder: Path) -> str:
-    """Changes when a source file of the chapter does; an editor's backup files do not count."""
-    digest = hashlib.sha256()
-    if not folder.is_dir():
-        return ""
-    for file in sorted(folder.rglob("*")):
-        if file.suffix in _SOURCE_SUFFIXES and not file.name.startswith(".") and file.is_file():
-            content = file.read_bytes()
-            digest.update(f"{file.relative_to(folder)}\0{len(content)}\0".encode())
-            digest.update(content)
-    return digest.hexdigest()[:16]
 
 
 def load(folder: Path = paths.STATE) -> State:

@@ -15,7 +15,8 @@ from rich.text import Text
 from course_tool import console
 from course_tool.chapters import Chapter, Task
 from course_tool.groups import contract_key, has_contract
-from course_tool.state import State, fingerprint
+from course_tool.places import fingerprints
+from course_tool.state import State
 
 
 class Standing(Enum):
@@ -50,7 +51,7 @@ class Progress:
 
     @property
     def green(self) -> bool:
-        """Every test of the chapter was green when it was last run, on the files of now."""
+        """Every test of the chapter was green when it was last run, on the code of now."""
         return all(standing is Standing.DONE for standing in self._all())
 
     @property
@@ -78,16 +79,16 @@ class Progress:
 
 
 def progress_of(chapter: Chapter, state: State) -> Progress:
-    now = fingerprint(chapter.starter)
+    now = fingerprints(chapter)
     tasks = {
         task.id: Standing.NOT_STARTED
         if _untouched(chapter, task)
-        else _standing(state, task.id, now)
+        else _standing(state, task.id, now[task.id])
         for task in chapter.tasks
     }
     contract = None
     if has_contract(chapter):
-        contract = _standing(state, contract_key(chapter), now)
+        contract = _standing(state, contract_key(chapter), now[contract_key(chapter)])
         if contract is Standing.STARTED:
             contract = Standing.NOT_STARTED
     return Progress(chapter, tasks, contract, chapter.number in state.checkpoints)

@@ -95,8 +95,7 @@ def calls_per_request(
     assert spec.requests, "a count needs a number of requests"
     once = count_calls(args, spec, generator, cpu)
     twice = count_calls(args, spec.times(2), generator, cpu)
-    names = sorted({*once, *twice})
-    return {name: (twice[name] - once[name]) / spec.requests for name in names}
+    return _per_unit(once, twice, spec.requests)
 
 
 def _calls_of_run(args: list[str | Path]) -> Counter[str]:
@@ -117,5 +116,10 @@ def calls_per_operation(args: list[str | Path], operations: int) -> dict[str, fl
     """By name, the calls that `operations` further ones cost a program with a flag --count."""
     once = _calls_of_run([*args, "--count", str(operations)])
     twice = _calls_of_run([*args, "--count", str(2 * operations)])
+    return _per_unit(once, twice, operations)
+
+
+def _per_unit(once: Counter[str], twice: Counter[str], units: int) -> dict[str, float]:
+    """By name, what one of the `units` cost that `twice` had more than `once`."""
     names = sorted({*once, *twice})
-    return {name: (twice[name] - once[name]) / operations for name in names}
+    return {name: (twice[name] - once[name]) / units for name in names}

@@ -38,12 +38,13 @@ class Subject:
     def target(self) -> str:
         return f"{self.chapter}-{self.program}"
 
-    def command(self) -> list[str | Path]:
-        return [builds.program(self.whose.preset, self.target), "--port", "0", *self.args]
-
     def run_command(self) -> list[str | Path]:
-        """Without a port, for a program that serves nobody."""
+        """Of a program that serves nobody, and so has no port."""
         return [builds.program(self.whose.preset, self.target), *self.args]
+
+    def command(self) -> list[str | Path]:
+        """Of a server, on a port that the kernel chooses."""
+        return [*self.run_command(), "--port", "0"]
 
     def as_json(self) -> dict[str, object]:
         return {

@@ -25,6 +25,8 @@ WIDTH = 80
 SUBJECTS_A_TABLE = 3
 MISSING = "–"
 LIMITED = "*"
+NO_SPREAD = "?"
+SPREAD_ROUNDS_MIN = 3  # of fewer, least and most say nothing about the next round
 MIB = 1024 * 1024
 MS_FROM_US = 10_000  # times are said in ms from here on
 US_FROM_NS = 10_000  # and in µs from here on
@@ -66,6 +68,12 @@ def with_unit(value: float, unit: str) -> str:
 
 def median_text(spread: Spread | None, unit: str) -> str:
     return with_unit(spread.median, unit) if spread else MISSING
+
+
+def ratio_text(spread: Spread | None) -> str:
+    """Marked where too few rounds count to know how far it moves from one to the next."""
+    unsure = spread is not None and spread.samples < SPREAD_ROUNDS_MIN
+    return median_text(spread, "ratio") + (NO_SPREAD if unsure else "")
 
 
 def range_text(spread: Spread | None, unit: str) -> str:
@@ -114,7 +122,7 @@ def _ratio_line(
             cells.append(("1", "baseline"))
             continue
         spread = cell.ratio(subject, baseline, metric)
-        cells.append((median_text(spread, "ratio"), range_text(spread, "ratio")))
+        cells.append((ratio_text(spread), range_text(spread, "ratio")))
     return Line(f"× {metric.label}", tuple(cells))
 
 
@@ -259,7 +267,7 @@ def _metric_column(title: str, key: str) -> Column:
 
 def _ratio_column(title: str, key: str) -> Column:
     def text(cell: Cell, subject: Subject, baseline: Subject) -> str:
-        return median_text(cell.ratio(subject, baseline, BY_KEY[key]), "ratio")
+        return ratio_text(cell.ratio(subject, baseline, BY_KEY[key]))
 
     return Column(title, text)
 
@@ -346,6 +354,17 @@ def _words(result: Result) -> list[str]:
     return said
 
 
+def _has_unsure_ratio(result: Result) -> bool:
+    ratios = (
+        cell.ratio(subject, result.baseline, BY_KEY[key])
+        for cell in result.cells
+        for subject in result.subjects
+        if subject != result.baseline
+        for key in COMPARED
+    )
+    return any(ratio_text(ratio).endswith(NO_SPREAD) for ratio in ratios)
+
+
 def notes(result: Result) -> list[str]:
     """What a reader has to know to read the figures rightly."""
     said = []
@@ -353,6 +372,11 @@ def notes(result: Result) -> list[str]:
         said.append("A --quick run: it shows that everything works. Its figures say nothing.")
     if result.cells and len(result.subjects) > 1:
         said.append(f"× is the ratio to {result.baseline.name}, taken round by round.")
+        if _has_unsure_ratio(result):
+            said.append(
+                f"{NO_SPREAD} Fewer than {SPREAD_ROUNDS_MIN} rounds count in this ratio, so its "
+                "spread is not known: take more with --rounds before you believe it."
+            )
     limited = sum(run.client_limited for cell in result.cells for run in cell.runs)
     if limited:
         runs = sum(len(cell.runs) for cell in result.cells)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from course_tool.chapters import Chapter
+from course_tool.verify.cases import cases_in
 
 TOP_LEVEL = frozenset(
     {
@@ -60,28 +61,21 @@ def missing_parts(chapter: Chapter) -> Iterator[str]:
             yield f"{part.relative_to(chapter.root)}: chapter {chapter.number} has no {what}."
 
 
-_STRINGS = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
-_TEST_CASE = re.compile(
-    rf"^(?:TEMPLATE_)?TEST_CASE\(\s*{_STRINGS}(?:,\s*{_STRINGS})?", re.MULTILINE
-)
-_LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
-
-
 def test_names(chapter: Chapter, name: str, text: str) -> Iterator[str]:
     """A case is named as a sentence after its task, and tagged with it; the tool relies on both."""
     tasks = {task.id for task in chapter.tasks}
-    for match in _TEST_CASE.finditer(text):
-        title = "".join(_LITERAL.findall(match[1]))
-        tags = set(re.findall(r"\[(\d\d\.\d+)\]", match[2] or ""))
-        line = text.count("\n", 0, match.start()) + 1
-        task = re.match(r"(\d\d\.\d+) ", title)
-        if not title.startswith(chapter.number):
-            yield f"{name}:{line}: “{title}” has to start with its task, as in {chapter.number}.1."
-        elif task and task[1] not in tasks:
-            yield f"{name}:{line}: “{title}” names task {task[1]}; chapter.toml has no such task."
-        elif tags != ({task[1]} if task else set()):
-            wanted = f"the tag [{task[1]}] alone" if task else "no task's tag, as its name has none"
-            yield f"{name}:{line}: “{title}” needs {wanted}."
+    for case in cases_in(text):
+        tags = set(re.findall(r"\[(\d\d\.\d+)\]", case.tags))
+        task, said = case.task, f"{name}:{case.line}: “{case.title}”"
+        if not case.title.startswith(chapter.number):
+            yield f"{said} has to start with its task, as in {chapter.number}.1."
+        elif task and task not in tasks:
+            yield f"{said} names task {task}; chapter.toml has no such task."
+        elif tags != ({task} if task else set()):
+            wanted = f"the tag [{task}] alone" if task else "no task's tag, as its name has none"
+            yield f"{said} needs {wanted}."
+        elif not name.endswith("_test.cpp"):
+            yield f"{said} stands in no *_test.cpp; the mistakes' builds look for it there."
 
 
 def check_tree(root: Path, names: Sequence[str], chapters: Sequence[Chapter]) -> Iterator[str]:

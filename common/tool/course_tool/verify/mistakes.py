@@ -19,19 +19,22 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_tool import builds
+from course_tool import builds, console
 from course_tool.chapters import Chapter, all_chapters
 from course_tool.ctests import TestResult, run_tests
 from course_tool.errors import CourseError
 from course_tool.paths import TESTS, relative
 from course_tool.processes import run
+from course_tool.verify.cases import programs_of, target_of, targets_of_cases, test_files
 from course_tool.verify.outcome import Context, Outcome
 from course_tool.verify.solutions import NOTHING_SKIPPED
-from course_tool.verify.trees import WORK, BuildFolder, Tree, solution_texts, targets_of
+from course_tool.verify.trees import WORK, BuildFolder, Tree, solution_texts
 
 CATALOGUE = TESTS / "mistakes"
 REQUIRED = ("task", "mistake", "caught-by", "says")
@@ -138,8 +141,9 @@ def patched_texts(mistake: Mistake, chapter: Chapter, scratch: Path) -> dict[str
 class Laboratory:
     """Where solutions are spoiled: a tree that begins solved, and a build of it for each way."""
 
-    def __init__(self, chapters: Sequence[Chapter]) -> None:
-        self.tree = Tree("mutants")
+    def __init__(self, chapters: Sequence[Chapter], name: str = "mutants") -> None:
+        self._name = name
+        self.tree = Tree(name)
         self.tree.make()
         for chapter in chapters:
             self.tree.write_chapter(chapter, solution_texts(chapter))
@@ -147,7 +151,7 @@ class Laboratory:
 
     def folder(self, under: str = "") -> BuildFolder:
         if under not in self._folders:
-            folder = BuildFolder(f"mutants-{under}" if under else "mutants")
+            folder = BuildFolder(f"{self._name}-{under}" if under else self._name)
             preset = "student-asan" if under == "asan" else "student"
             folder.configure(
                 preset, self.tree.root, CMAKE_CXX_FLAGS_DEBUG="-Og", COURSE_TESTS_ALONE="ON"
@@ -157,12 +161,14 @@ class Laboratory:
 
 
 def targets_for(mistake: Mistake, chapter: Chapter) -> list[str]:
-    """The chapter's programs are built only for a test that may run them: they take longest."""
-    for file in sorted(chapter.tests.glob("*.cpp")):
-        text = file.read_text(encoding="utf-8")
-        if f'"{mistake.caught_by}"' in text and "program(" not in text:
-            return [f"{chapter.number}-tests"]
-    return targets_of(chapter)
+    """What holds its test, and what that runs; if nothing does, all that there is."""
+    of_test = targets_of_cases(chapter, lambda case: case.title == mistake.caught_by)
+    return of_test or everything_of(chapter)
+
+
+def everything_of(chapter: Chapter) -> list[str]:
+    tests = [target_of(chapter, file) for file in test_files(chapter)]
+    return [*programs_of(chapter), *tests]
 
 
 def rounds_of(mistakes: Sequence[Mistake]) -> list[list[Mistake]]:
@@ -246,7 +252,7 @@ class Trial:
             )
         log = self._context.write_log(f"mistake-{mistake.name}", result.output)
         if result.status == "passed":
-            return _who_else(mistake, folder)
+            return _who_else(mistake, self._of_task[mistake.task], folder)
         if result.status == "skipped":
             return f"“{mistake.caught_by}” was skipped: {result.output}"
         if result.status == "timeout":
@@ -261,10 +267,15 @@ class Trial:
         return None
 
 
-def _who_else(mistake: Mistake, folder: BuildFolder) -> str:
+def _who_else(mistake: Mistake, chapter: Chapter, folder: BuildFolder) -> str:
     """Its own test passed: looks for another one of the chapter that noticed."""
-    results = run_tests(folder.preset, label=mistake.task[:2], env=NOTHING_SKIPPED)
-    red = [result.name for result in results if result.status not in ("passed", "skipped")]
+    folder.build(everything_of(chapter))
+    results = run_tests(folder.preset, label=chapter.number, env=NOTHING_SKIPPED)
+    red = [
+        result.name
+        for result in results
+        if result.status not in ("passed", "skipped") and "contract" not in result.tags
+    ]
     if red:
         return f"“{mistake.caught_by}” passed; “{red[0]}” noticed. Name that one."
     return "every test passed; the mistake goes unnoticed. Write a test that finds it."
@@ -298,11 +309,39 @@ def prove_mistakes(context: Context) -> Outcome:
     outcome.fail_all(tasks_without_mistake(chapters, catalogue))
     problems = {mistake: mistake_problems(mistake, chapters) for mistake in catalogue}
     outcome.fail_all(sentence for each in problems.values() for sentence in each)
-    of_task = {task.id: chapter for chapter in chapters for task in chapter.tasks}
-    trial = Trial(context, Laboratory(chapters), of_task, outcome)
     rounds = rounds_of([mistake for mistake in catalogue if not problems[mistake]])
-    for number, mistakes in enumerate(rounds, start=1):
-        names = ", ".join(mistake.name for mistake in mistakes)
-        context.step(f"round {number} of {len(rounds)}: {names}")
-        trial.run(mistakes)
+    for part in _try_all(context, chapters, rounds):
+        outcome.proved += part.proved
+        outcome.fail_all(part.failures)
     return outcome
+
+
+def _try_all(
+    context: Context, chapters: Sequence[Chapter], rounds: Sequence[list[Mistake]]
+) -> list[Outcome]:
+    """In two laboratories, so that one compiles while the tests of the other wait for deadlines.
+
+    They take the rounds from both ends: those under a sanitizer, the last, need one build alone.
+    """
+    of_task = {task.id: chapter for chapter in chapters for task in chapter.tasks}
+    left = deque(enumerate(rounds, start=1))
+
+    def work(name: str, take: Callable[[], tuple[int, list[Mistake]]]) -> Outcome:
+        outcome = Outcome("mistakes")
+        with console.without_progress():
+            trial = Trial(context, Laboratory(chapters, name), of_task, outcome)
+            while True:
+                try:
+                    number, mistakes = take()
+                except IndexError:
+                    return outcome
+                names = ", ".join(mistake.name for mistake in mistakes)
+                context.step(f"round {number} of {len(rounds)}: {names}")
+                trial.run(mistakes)
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            other = pool.submit(work, "mutants-2", left.popleft)
+            return [work("mutants", left.pop), other.result()]
+        finally:
+            left.clear()  # interrupted: the other one ends with its round

@@ -6,17 +6,19 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import sys
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from rich.text import Text
 
-from course_tool import console
+from course_tool import console, processes
 from course_tool.errors import CourseError
 from course_tool.paths import relative
+from course_tool.verify import clang_tidy
 from course_tool.verify.mistakes import prove_mistakes
 from course_tool.verify.outcome import Context, Item, Outcome, Verdict, VerifyOptions
 from course_tool.verify.solutions import prove_asan, prove_release, prove_tsan
@@ -98,16 +100,37 @@ def _alone_in(work: Path) -> Iterator[None]:
 def _prove_all(selected: Sequence[Item], options: VerifyOptions, work: Path) -> int:
     (work / RESULT.name).unlink(missing_ok=True)
     verdicts: list[Verdict] = []
-    for position, item in enumerate(selected, start=1):
-        console.out.print(f"[{position}/{len(selected)}] {item.name}: {item.claim}", style="bold")
-        verdict = prove(item, options, work)
-        verdicts.append(verdict)
-        _show(verdict)
-        if options.fail_fast and not verdict.outcome.holds:
-            break
+    with ExitStack() as ahead:
+        for position, item in enumerate(selected, start=1):
+            if item.name == "tidy":
+                ahead.close()  # what it has not got to is left to the item
+            elif _may_start_tidy(selected, position - 1):
+                ahead.enter_context(_tidy_ahead(work))
+            place = f"[{position}/{len(selected)}]"
+            console.out.print(f"{place} {item.name}: {item.claim}", style="bold")
+            verdict = prove(item, options, work)
+            verdicts.append(verdict)
+            _show(verdict)
+            if options.fail_fast and not verdict.outcome.holds:
+                break
     write_result(work / RESULT.name, verdicts)
     _show_table(verdicts, len(selected) - len(verdicts))
     return 0 if all(verdict.outcome.holds for verdict in verdicts) else 1
+
+
+def _may_start_tidy(selected: Sequence[Item], position: int) -> bool:
+    """True once: where its compile commands are there, and tests that wait are still to come."""
+    names = [item.name for item in selected]
+    return {"release", "tidy"} <= set(names) and position == names.index("release") + 1
+
+
+def _tidy_ahead(work: Path) -> AbstractContextManager[None]:
+    """See style.tidy_ahead(). What has to be installed is installed here, where it is shown."""
+    if not clang_tidy.installed() and clang_tidy.install():
+        return nullcontext()  # the item says what was wrong
+    code = "import sys; from pathlib import Path; from course_tool.verify.style import tidy_ahead; "
+    args = [sys.executable, "-c", f"{code}tidy_ahead(Path(sys.argv[1]))", work]
+    return processes.beside(args, {"PYTHONPATH": str(Path(__file__).parents[2])})
 
 
 def prove(item: Item, options: VerifyOptions, work: Path) -> Verdict:

@@ -12,7 +12,7 @@ from course_tool.verify.outcome import Context, Outcome
 from course_tool.verify.trees import BuildFolder, targets_of
 
 NOTHING_SKIPPED = {"COURSE_REQUIRE_FEATURES": "1"}
-OUTPUT_LINES = 3
+LINES_ALONE = "-Og -g1"  # a sanitizer's report names file and line; nobody debugs in there
 
 
 def prove_release(context: Context) -> Outcome:
@@ -34,7 +34,7 @@ def prove_tsan(context: Context) -> Outcome:
 def _prove(context: Context, preset: str, chapters: Sequence[Chapter] | None) -> Outcome:
     outcome = Outcome("tests")
     folder = BuildFolder(preset)
-    folder.configure(preset, COURSE_WERROR="ON")
+    folder.configure(preset, COURSE_WERROR="ON", CMAKE_CXX_FLAGS_DEBUG=LINES_ALONE)
     if preset != "release" and "clang" not in (builds.compiler_for(preset) or ""):
         outcome.notes.append("no Clang here, so GCC's sanitizers, with asan-stack=0")
     wanted = (

@@ -20,15 +20,14 @@ from course_tool.ctests import TestResult, run_tests
 from course_tool.errors import CourseError
 from course_tool.paths import ROOT
 from course_tool.processes import run
-from course_tool.verify.mistakes import Laboratory
+from course_tool.verify.cases import targets_of_cases, task_of_test
+from course_tool.verify.mistakes import Laboratory, everything_of
 from course_tool.verify.outcome import Context, Outcome
 from course_tool.verify.solutions import NOTHING_SKIPPED, file_name
-from course_tool.verify.trees import BuildFolder, Tree, cores, solution_texts, targets_of
+from course_tool.verify.trees import BuildFolder, Tree, cores, solution_texts
 
 RED_WITHIN_S = 10.0
 SYNTAX_TIMEOUT_S = 120
-
-_TASK_OF_TEST = re.compile(r"(\d\d\.\d+) ")
 
 
 def starter_texts(chapter: Chapter) -> dict[str, str]:
@@ -56,12 +55,6 @@ def _only_marks_of(task: Task, text: str) -> str:
         if mark is None or mark[1] in task.sections:
             kept.append(line)
     return "".join(kept)
-
-
-def task_of_test(name: str) -> str | None:
-    """A test's name starts with its task."""
-    found = _TASK_OF_TEST.match(name)
-    return found[1] if found else None
 
 
 def tasks_without_test(chapters: Sequence[Chapter], results: Sequence[TestResult]) -> list[str]:
@@ -147,7 +140,7 @@ def prove_starters(context: Context) -> Outcome:
     for chapter in chapters:
         laboratory.tree.write_chapter(chapter, starter_texts(chapter))
     folder = laboratory.folder()
-    built = folder.build([name for chapter in chapters for name in targets_of(chapter)])
+    built = folder.build([name for chapter in chapters for name in everything_of(chapter)])
     problem = starter_build_problem(built.returncode, built.stdout + built.stderr)
     if problem:
         folder.forget()  # what is compiled already would not warn again
@@ -190,19 +183,27 @@ def _check_with_clang(context: Context, outcome: Outcome, tree: Tree) -> None:
         outcome.notes.append("no Clang here, so its warnings were not asked for")
         return
     context.step(f"warnings of {Path(clang).name}")
-    folder = BuildFolder("starters-clang")  # configured for its flags, and never built
-    folder.configure(
-        "student",
-        tree.root,
-        COURSE_WERROR="ON",
-        CMAKE_CXX_COMPILER=clang,
-        CMAKE_DISABLE_PRECOMPILE_HEADERS="ON",
-    )
+    folder = BuildFolder("starters-clang")  # for its flags: only its precompiled headers are built
+    folder.configure("student", tree.root, COURSE_WERROR="ON", CMAKE_CXX_COMPILER=clang)
     ours = [command for command in folder.commands() if _owner(command)]
     if not ours:
         raise CourseError(f"{folder.path} has no compile command of a chapter.")
+    built = folder.build(_precompiled(ours, folder.path))
+    if built.returncode != 0:
+        raise CourseError(builds.build_failure(built.stdout + built.stderr))
     with ThreadPoolExecutor(cores()) as pool:
         outcome.fail_all(problem for problem in pool.map(_syntax_problem, ours) if problem)
+
+
+def _precompiled(commands: Sequence[dict[str, str]], root: Path) -> list[str]:
+    """The precompiled headers that the commands include, as ninja calls them."""
+    found = {
+        word
+        for command in commands
+        for word in shlex.split(command["command"])
+        if word.endswith(".pch")
+    }
+    return sorted(str(Path(word).relative_to(root)) for word in found)
 
 
 def _syntax_problem(command: dict[str, str]) -> str | None:
@@ -214,6 +215,12 @@ def _syntax_problem(command: dict[str, str]) -> str | None:
     if finished.returncode == 0:
         return None
     return f"A starter has a warning of Clang: {builds.build_failure(finished.stderr)}"
+
+
+def targets_up_to(chapter: Chapter, task: Task) -> list[str]:
+    """What holds the tests of this task and of those before it, and what those run."""
+    done = [each.id for each in chapter.tasks[: chapter.tasks.index(task) + 1]]
+    return targets_of_cases(chapter, lambda case: case.task in done)
 
 
 def prove_tasks(context: Context) -> Outcome:
@@ -230,7 +237,9 @@ def prove_tasks(context: Context) -> Outcome:
         context.step(f"open: {', '.join(task.id for task in open_tasks.values())}")
         for chapter, task in open_tasks.items():
             laboratory.tree.write_chapter(chapter, with_one_task_open(chapter, task))
-        built = folder.build([name for chapter in open_tasks for name in targets_of(chapter)])
+        built = folder.build(
+            [name for pair in open_tasks.items() for name in targets_up_to(*pair)]
+        )
         if built.returncode != 0:
             outcome.failures.append(
                 f"With one task open a chapter does not compile: "

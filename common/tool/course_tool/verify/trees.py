@@ -18,6 +18,7 @@ from pathlib import Path
 from course_tool import builds, console, processes
 from course_tool.chapters import Chapter
 from course_tool.paths import BUILD, ROOT
+from course_tool.verify.cases import programs_of
 
 WORK = BUILD / "verify"
 CONFIGURE_TIMEOUT_S = 300
@@ -101,7 +102,8 @@ class BuildFolder:
 
     def build(self, targets: Sequence[str]) -> processes.Finished:
         """Builds the targets, as far as they compile."""
-        args = ["cmake", "--build", self.path, "--target", *targets, "--", "-k", "0"]
+        args = ["cmake", "--build", self.path, "-j", str(cores()), "--target", *targets]
+        args += ["--", "-k", "0"]
         with console.progress(f"Building {self.preset}", total=0) as steps:
             return processes.run(
                 args,
@@ -127,8 +129,7 @@ def _show(line: str, steps: console.Steps) -> None:
 
 def targets_of(chapter: Chapter) -> list[str]:
     """The chapter's own targets: its programs and its tests."""
-    programs = [f"{chapter.number}-{program.name}" for program in chapter.programs]
-    return [*programs, f"{chapter.number}-tests"]
+    return [*programs_of(chapter), f"{chapter.number}-tests"]
 
 
 def cores() -> int:
