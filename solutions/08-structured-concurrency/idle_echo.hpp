@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -48,9 +47,6 @@ class idle_echo {
   idle_echo(idle_echo&&) = delete;  // its tasks hold its address
 
   void run() { context_.run(serve_until_stopped()); }
-
-  // The sessions, and one that accepts.
-  [[nodiscard]] std::size_t task_count() const noexcept { return sessions_.size(); }
 
  private:
   // --8<-- [start:tree]

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <thread>
 
+#include "errors.hpp"
 #include "socket_pair.hpp"
 
 namespace course_test {
