@@ -40,6 +40,12 @@ void write_stream(int fd, const std::string& stream) {
   ::shutdown(fd, SHUT_WR);
 }
 
+// So that the writer ends, too, if the reader fails.
+struct hang_up {
+  int fd;
+  ~hang_up() { ::shutdown(fd, SHUT_RDWR); }
+};
+
 struct reading {
   std::string text;
   int rounds = 0;
@@ -74,6 +80,7 @@ void check_stream(const uring::ring_options& options, std::size_t pieces = 5'000
   reading read;
   {
     const std::jthread writer{[&] { write_stream(sockets.ours.get(), stream); }};
+    const hang_up at_the_end{sockets.theirs.get()};
     context.run(read_stream(context, sockets.theirs.get(), read, {}));
   }
   UNSCOPED_INFO("after " << read.rounds << " rounds, of which " << read.late
