@@ -66,7 +66,7 @@ class body_decoder {
   // A whole line, or nothing: then its beginning is kept.
   std::optional<std::string> take_line_of_framing(std::string_view& received) {
     const std::size_t end = received.find('\n');
-    const bool is_whole = end != received.npos;
+    const bool is_whole = end != std::string_view::npos;
     line_.append(received.substr(0, end));
     received.remove_prefix(is_whole ? end + 1 : received.size());
     if (line_.size() > line_bytes_max) throw bad_response{"a line of its chunks is too long"};

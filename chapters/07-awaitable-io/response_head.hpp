@@ -44,7 +44,7 @@ struct response_head {
 
 // How many bytes of `received` are the head, its empty line included; nothing if that has not come.
 [[nodiscard]] inline std::optional<std::size_t> head_bytes(std::string_view received) {
-  for (std::size_t end = received.find('\n'); end != received.npos;
+  for (std::size_t end = received.find('\n'); end != std::string_view::npos;
        end = received.find('\n', end + 1)) {
     const std::string_view after = received.substr(end + 1);
     if (after.starts_with("\n")) return end + 2;
@@ -72,7 +72,7 @@ struct response_head {
 
 [[nodiscard]] inline std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
-  if (first == text.npos) return {};
+  if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
@@ -80,7 +80,7 @@ struct response_head {
 [[nodiscard]] inline std::string_view take_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
   std::string_view line = text.substr(0, end);
-  text.remove_prefix(end == text.npos ? text.size() : end + 1);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
 }
@@ -101,7 +101,8 @@ struct response_head {
 // Heeds the two fields that tell how the body ends.
 inline void heed_field(response_head& head, std::string_view line) {
   const std::size_t colon = line.find(':');
-  if (colon == line.npos || colon == 0 || line.front() == ' ' || line.front() == '\t') {
+  if (colon == std::string_view::npos || colon == 0 || line.front() == ' ' ||
+      line.front() == '\t') {
     throw bad_response{"“" + std::string{line.substr(0, 40)} + "” is no header field"};
   }
   const std::string_view name = line.substr(0, colon);

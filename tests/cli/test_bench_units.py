@@ -563,8 +563,9 @@ def test_a_timing_is_a_table_with_its_notes() -> None:
     assert re.search(r"broken +– +–", text)
     notes = " ".join(tables.notes(result))
     assert "× plain: the ratio to it" in notes and "p50" not in notes
+    assert "Fewer than 3 rounds count in this ratio" in notes
     assert "All are the course's solutions." in notes
-    assert "| virtual | 2.75 ns (2.50–3.00 ns) | 2.00× (1.50–2.50×) |" in tables.markdown(result)
+    assert "| virtual | 2.75 ns (2.50–3.00 ns) | 2.00×? (1.50–2.50×) |" in tables.markdown(result)
 
 
 def test_limited_runs_are_marked_and_explained() -> None:

@@ -355,13 +355,17 @@ def _words(result: Result) -> list[str]:
 
 
 def _has_unsure_ratio(result: Result) -> bool:
-    ratios = (
+    ratios = [
         cell.ratio(subject, result.baseline, BY_KEY[key])
         for cell in result.cells
         for subject in result.subjects
         if subject != result.baseline
         for key in COMPARED
-    )
+    ]
+    if result.timing:
+        cell = result.timing
+        others = [subject for subject in cell.subjects if subject != cell.baseline]
+        ratios += [cell.ratio(subject, cell.baseline, cell.metric) for subject in others]
     return any(ratio_text(ratio).endswith(NO_SPREAD) for ratio in ratios)
 
 
@@ -372,11 +376,13 @@ def notes(result: Result) -> list[str]:
         said.append("A --quick run: it shows that everything works. Its figures say nothing.")
     if result.cells and len(result.subjects) > 1:
         said.append(f"× is the ratio to {result.baseline.name}, taken round by round.")
-        if _has_unsure_ratio(result):
-            said.append(
-                f"{NO_SPREAD} Fewer than {SPREAD_ROUNDS_MIN} rounds count in this ratio, so its "
-                "spread is not known: take more with --rounds before you believe it."
-            )
+    if result.timing:
+        said.append(f"× {result.timing.baseline.name}: the ratio to it, taken round by round.")
+    if _has_unsure_ratio(result):
+        said.append(
+            f"{NO_SPREAD} Fewer than {SPREAD_ROUNDS_MIN} rounds count in this ratio, so its "
+            "spread is not known: take more with --rounds before you believe it."
+        )
     limited = sum(run.client_limited for cell in result.cells for run in cell.runs)
     if limited:
         runs = sum(len(cell.runs) for cell in result.cells)
@@ -385,7 +391,6 @@ def notes(result: Result) -> list[str]:
             "There, only the server's CPU per request compares, and ratios leave those rounds out."
         )
     if result.timing:
-        said.append(f"× {result.timing.baseline.name}: the ratio to it, taken round by round.")
         said += _timing_words(result.timing)
     if result.cells:
         said += _words(result)
