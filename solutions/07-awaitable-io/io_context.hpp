@@ -102,6 +102,7 @@ inline void io_context::run() {
     turn_until_all_have_ended();
   } catch (...) {
     end_all();
+    tasks_.rethrow_escaped();  // what came first, if it is that
     throw;
   }
   tasks_.rethrow_escaped();

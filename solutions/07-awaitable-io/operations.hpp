@@ -102,7 +102,8 @@ struct prepare_timeout {
   ::__kernel_timespec limit;
 
   // The kernel reads the time when the request is submitted, which is after this has returned: so
-  // give it the address of `limit`, which lives in the awaiting frame. No count, no flags.
+  // give it the address of `limit`, which lives in the awaiting frame. No count, no flags. liburing
+  // takes a pointer without const, and writes nothing there: hence a const_cast.
   void operator()(::io_uring_sqe& sqe) const {
     // --8<-- [start:task-07-4c]
     ::io_uring_prep_timeout(&sqe, const_cast<::__kernel_timespec*>(&limit), 0, 0);

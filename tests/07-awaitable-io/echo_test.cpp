@@ -11,6 +11,7 @@
 #include "client.hpp"
 #include "descriptor_limit.hpp"
 #include "echo_server.hpp"
+#include "errors.hpp"
 #include "eventually.hpp"
 #include "fd_scope.hpp"
 #include "listen.hpp"
@@ -112,11 +113,13 @@ TEST_CASE("07.5 what was only interrupted is made again", "[07.5]") {
   for (const int error : {EINTR, EAGAIN}) {
     scripted_echo echo;
     echo.kernel.answer(echo.take_recv(), -error);
-    UNSCOPED_INFO("recv completed with " << error << ", and nothing has happened: ask again");
+    UNSCOPED_INFO("recv completed with -" << common::describe_errno(error)
+                                          << ", and nothing has happened: ask again");
     REQUIRE_FALSE(echo.over);
     echo.kernel.answer(echo.take_recv(), "abc");
     echo.kernel.answer(echo.take_send(), -error);
-    UNSCOPED_INFO("send completed with " << error << ", and nothing has happened: send it again");
+    UNSCOPED_INFO("send completed with -" << common::describe_errno(error)
+                                          << ", and nothing has happened: send it again");
     REQUIRE_FALSE(echo.over);
     const ::io_uring_sqe send = echo.take_send();
     CHECK(bytes_of(send) == "abc");
