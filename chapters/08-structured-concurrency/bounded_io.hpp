@@ -80,7 +80,7 @@ class bounded_operation : public cancel_target {
   std::optional<::__kernel_timespec> limit_;  // without: no deadline
 
  private:
-  // The frame goes on when the last has come, whichever that is: after it nothing refers to us.
+  // The frame goes on after the last, whichever it is. Nobody knows us then, our source neither.
   void one_completed() {
     COURSE_TODO("08.3");
   }

@@ -46,7 +46,8 @@ class scope {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
-  // Around each task: counts it from its start to its end. An exception ends the others.
+  // Around each task: counts it from its start to its end. When it has ended its frame goes: an
+  // empty task, task<>{nullptr}, is assigned over it. An exception ends the others.
   task<> keep(task<> started) {
     COURSE_TODO("08.5");
     if (size_ == 0 && joiner_) std::exchange(joiner_, nullptr).resume();

@@ -84,7 +84,7 @@ class bounded_operation : public cancel_target {
   std::optional<::__kernel_timespec> limit_;  // without: no deadline
 
  private:
-  // The frame goes on when the last has come, whichever that is: after it nothing refers to us.
+  // The frame goes on after the last, whichever it is. Nobody knows us then, our source neither.
   void one_completed() {
     // --8<-- [start:task-08-3b]
     if (--in_flight_ > 0) return;

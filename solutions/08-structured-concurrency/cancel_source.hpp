@@ -46,7 +46,7 @@ class cancel_source : cancel_target {
     parent.link(*this);
   }
   ~cancel_source() {
-    assert(first_ == nullptr && "what was given this source is still under way");
+    assert(first_ == nullptr && "what has this source is still under way, or did not unlink()");
     unlink();
   }
 

@@ -46,7 +46,8 @@ class scope {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
-  // Around each task: counts it from its start to its end. An exception ends the others.
+  // Around each task: counts it from its start to its end. When it has ended its frame goes: an
+  // empty task, task<>{nullptr}, is assigned over it. An exception ends the others.
   task<> keep(task<> started) {
     // --8<-- [start:task-08-5]
     ++size_;

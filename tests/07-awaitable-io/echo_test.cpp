@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "allocations.hpp"

@@ -115,11 +115,11 @@ TEST_CASE("07 http_client gets each form of a body whole, however it is cut") {
 }
 
 TEST_CASE("07 a body that ends too early is an error and leaves no file") {
-  for (const std::string answer : {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this",
-                                   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
-                                   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab"
-                                   "\r\n0\r\n",
-                                   "HTTP/1.1 200 OK\r\nContent-Le", ""}) {
+  const std::string counted_head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
+  const std::string chunked_head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const std::string& answer :
+       {counted_head + "only this", chunked_head + "5\r\nab", chunked_head + "2\r\nab\r\n0\r\n",
+        std::string{"HTTP/1.1 200 OK\r\nContent-Le"}, std::string{}}) {
     const temporary_folder folder;
     http_peer server{answer};
     const auto run = get(server.port(), {"--out", folder / "out"});

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <coroutine>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 

@@ -11,6 +11,7 @@
 #include <coroutine>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>

@@ -6,9 +6,11 @@
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <span>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "child_process.hpp"
 #include "errors.hpp"

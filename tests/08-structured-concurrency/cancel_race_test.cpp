@@ -94,8 +94,8 @@ constexpr int lanes = 50;
 constexpr int rounds = 200;
 
 // By turns: the byte is there already; it comes about now; it comes only after the end.
-task<> race(io_context& context, writer& other, int lane, limit at_most, tally& ends) {
-  const course_test::socket_pair sockets = course_test::unix_pair();
+task<> race(io_context& context, writer& other, const course_test::socket_pair& sockets, int lane,
+            limit at_most, tally& ends) {
   for (int i = lane; i < lane + rounds; ++i) {
     const bool comes_later = i % 8 == 7;
     if (i % 8 == 0) {
@@ -128,10 +128,15 @@ task<> race(io_context& context, writer& other, int lane, limit at_most, tally& 
 
 // Many at a time, so that a turn has many of each.
 task<> race_all(io_context& context, limit at_most, tally& ends) {
-  writer other{static_cast<std::size_t>(lanes * rounds)};
+  std::vector<course_test::socket_pair> sockets;
+  for (int lane = 0; lane < lanes; ++lane) sockets.push_back(course_test::unix_pair());
+  writer other{static_cast<std::size_t>(lanes * rounds)};  // joined before the sockets are closed
   cancel_source unused;
   std::vector<task<>> all;
-  for (int lane = 0; lane < lanes; ++lane) all.push_back(race(context, other, lane, at_most, ends));
+  for (int lane = 0; lane < lanes; ++lane) {
+    const course_test::socket_pair& own = sockets[static_cast<std::size_t>(lane)];
+    all.push_back(race(context, other, own, lane, at_most, ends));
+  }
   co_await uring::when_all(unused, std::move(all));
 }
 
