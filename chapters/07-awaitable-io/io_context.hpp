@@ -60,7 +60,7 @@ class io_context : public io_queue {
   }
 
   // Turns as long as there are tasks. Tasks that wait while nothing is in flight would wait for
-  // ever: that is a std::logic_error, not a sleep.
+  // ever: that is a std::logic_error whose text says that nothing is "in flight", not a sleep.
   void turn_until_all_have_ended() {
     COURSE_TODO("07.3");
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Task 07.3: the loop that runs until every task has ended.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <coroutine>
@@ -16,6 +17,7 @@
 #include "watchdog.hpp"
 
 using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
 using course_test::counted;
 using course_test::watchdog;
 using uring::io_context;
@@ -111,7 +113,8 @@ TEST_CASE("07.3 tasks that nothing can wake are an error, not a sleep", "[07.3]"
   int alive = 0;
   io_context context;
   context.spawn(wait_for_nobody(alive));
-  CHECK_THROWS_AS(context.run(), std::logic_error);
+  CHECK_THROWS_MATCHES(context.run(), std::logic_error,
+                       Catch::Matchers::MessageMatches(ContainsSubstring("in flight")));
   UNSCOPED_INFO("run() leaves only when no task is left");
   CHECK(alive == 0);
 }
