@@ -287,6 +287,17 @@ def test_a_server_is_gone_when_its_block_raises() -> None:
     assert not Path(f"/proc/{started.pid}").exists()
 
 
+def test_an_interrupt_in_a_destructor_is_not_lost() -> None:
+    tool = start_tool(
+        "import signal, time; "
+        "exec('def __del__(_): __import__(\"signal\").raise_signal(2)', globals()); "
+        "type('Dying', (), {'__del__': __del__})(); "
+        "time.sleep(9)"
+    )
+    assert tool.communicate(timeout=8)[1] == "course: interrupted\n"
+    assert tool.returncode == 130
+
+
 def test_an_interrupt_at_any_moment_of_a_start_loses_no_child() -> None:
     seconds = sleeper()
     for delay_ms in range(0, 12, 3):

@@ -11,14 +11,25 @@ from types import FrameType
 from course_tool import processes
 from course_tool.errors import CourseError
 
+LATER_S = 0.01
 SAME_PRESS_S = 1.0  # whoever presses Ctrl-C twice at once means it once, and cleaning up goes on
 
 _stopped_by = 0
 _stopped_at_s = 0.0
 
 
-def _stop(number: int, _frame: FrameType | None) -> None:
+def _is_in_destructor(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code.co_name != "__del__":
+        frame = frame.f_back
+    return frame is not None
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
     global _stopped_by, _stopped_at_s  # a signal handler has nowhere else to put it
+    if _is_in_destructor(frame):  # what is raised in there is dropped, and the program goes on
+        signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(number))
+        signal.setitimer(signal.ITIMER_REAL, LATER_S)
+        return
     now_s = time.monotonic()
     if _stopped_by and now_s - _stopped_at_s < SAME_PRESS_S:
         return
