@@ -38,7 +38,7 @@ class cancel_target {
   cancel_target** link_ = nullptr;  // what points at us: first_, or the next_ before us
 };
 
-class cancel_source : cancel_target {
+class cancel_source final : cancel_target {
  public:
   cancel_source() = default;
   // Canceled with `parent`, too: so a cancel reaches everything below it, and nothing above.

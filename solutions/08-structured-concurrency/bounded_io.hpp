@@ -105,7 +105,7 @@ class bounded_operation : public cancel_target {
 };
 
 template <typename Prepare>
-class [[nodiscard("nothing is submitted until it is awaited")]] bounded_io : bounded_operation {
+class [[nodiscard("submitted when awaited")]] bounded_io final : bounded_operation {
  public:
   bounded_io(const io_request<Prepare>& request, std::optional<std::chrono::nanoseconds> at_most,
              cancel_source* source) noexcept
