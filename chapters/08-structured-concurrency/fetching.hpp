@@ -58,7 +58,7 @@ class fetching {
  private:
   // Whichever ends first, the answer or the deadline: the other one is canceled.
   task<> fetch(const get_request& request, fetched& into, cancel_source& all) {
-    cancel_source own{all};
+    cancel_source own{child_of{all}};
     into = co_await first_of(own, get(request, own), give_up(own));
     if (own_failure(into) && options_.after == on_failure::cancel_the_others) all.cancel();
   }

@@ -94,7 +94,7 @@ class idle_echo {
 
   // Or for a while: the limit may be the system's, and others give way as well.
   task<> wait_for_a_client_to_leave() {
-    cancel_source pause{waiting_};
+    cancel_source pause{child_of{waiting_}};
     until_one_leaves_ = &pause;
     (void)co_await cancelable(timeout_op(context_, accept_retry_ms), pause);
     until_one_leaves_ = nullptr;
@@ -113,8 +113,8 @@ class idle_echo {
 
   common::unique_fd listener_;
   int stop_fd_;
-  scope sessions_{context_};                   // and the task that accepts
-  cancel_source waiting_{sessions_.source()};  // of those who wait for a client, or for its bytes
+  scope sessions_{context_};                             // and the task that accepts
+  cancel_source waiting_{child_of{sessions_.source()}};  // of who waits for a client or its bytes
   cancel_source* until_one_leaves_ = nullptr;
   bounded_echo echo_;
   io_context context_;  // destroyed first: its tasks know all of the above

@@ -28,8 +28,8 @@ class scope {
   class joining;
 
   explicit scope(io_context& context) noexcept : context_{context} {}
-  // Canceled with `parent`, too.
-  scope(io_context& context, cancel_source& parent) : context_{context}, source_{parent} {}
+  // Canceled with the parent of its source, too.
+  scope(io_context& context, child_of above) : context_{context}, source_{above} {}
   scope(scope&&) = delete;  // its tasks hold its address
   ~scope() { assert(size_ == 0 && "co_await join() first: a task of this scope still runs"); }
 

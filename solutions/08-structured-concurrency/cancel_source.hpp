@@ -14,6 +14,8 @@
 
 namespace uring {
 
+class cancel_source;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
+
 // What a source asks to end. It is in the source's list as long as it is under way.
 class cancel_target {
  public:
@@ -31,19 +33,24 @@ class cancel_target {
   }
 
  private:
-  friend class cancel_source;
+  friend class cancel_source;     // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
   virtual void ask_to_end() = 0;  // submits a request, perhaps; completes nothing now
 
   cancel_target* next_ = nullptr;
   cancel_target** link_ = nullptr;  // what points at us: first_, or the next_ before us
 };
 
+// cancel_source own{child_of{all}};
+struct child_of {
+  cancel_source& parent;
+};
+
 class cancel_source final : cancel_target {
  public:
   cancel_source() = default;
-  // Canceled with `parent`, too: so a cancel reaches everything below it, and nothing above.
-  explicit cancel_source(cancel_source& parent) : canceled_{parent.canceled_} {
-    parent.link(*this);
+  // Canceled with its parent, too: so a cancel reaches everything below it, and nothing above.
+  explicit cancel_source(child_of above) : canceled_{above.parent.canceled_} {
+    above.parent.link(*this);
   }
   ~cancel_source() {
     assert(first_ == nullptr && "what has this source is still under way, or did not unlink()");

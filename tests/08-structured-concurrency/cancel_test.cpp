@@ -24,6 +24,7 @@ using course_test::counted;
 using course_test::silent_socket;
 using uring::cancel_source;
 using uring::cancelable;
+using uring::child_of;
 using uring::io_context;
 using uring::io_result;
 using uring::task;
@@ -141,8 +142,8 @@ TEST_CASE("08.3 a cancel reaches what is below it in the tree, and nothing above
   io_context context;
   const silent_socket silent;
   cancel_source above;
-  cancel_source middle{above};
-  cancel_source below{middle};
+  cancel_source middle{child_of{above}};
+  cancel_source below{child_of{middle}};
   cancel_source unused;
   auto ended = context.run(uring::when_all(unused, receive(context, silent.fd(), below, {}),
                                            cancel_after(context, 1, middle)));
@@ -152,7 +153,7 @@ TEST_CASE("08.3 a cancel reaches what is below it in the tree, and nothing above
   CHECK_FALSE(above.is_canceled());
   above.cancel();
   UNSCOPED_INFO("who is born below a canceled source is canceled");
-  CHECK(cancel_source{above}.is_canceled());
+  CHECK(cancel_source{child_of{above}}.is_canceled());
 }
 
 TEST_CASE("08.3 a second cancel asks nobody twice", "[08.3]") {

@@ -189,7 +189,7 @@ TEST_CASE("08.5 a task that fails before it waits cancels those spawned after it
 TEST_CASE("08.5 cancel ends every task of the scope, and of the scopes below it", "[08.5]") {
   struct check {
     static task<> inner(io_context& context, int fd, uring::cancel_source& above, int& canceled) {
-      scope tasks{context, above};
+      scope tasks{context, uring::child_of{above}};
       for (int i = 0; i < 5; ++i) tasks.spawn(listen(context, fd, tasks.source(), canceled, {}));
       co_await tasks.join();
     }
