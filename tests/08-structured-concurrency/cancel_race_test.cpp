@@ -133,6 +133,7 @@ task<> race_all(io_context& context, limit at_most, tally& ends) {
   writer other{static_cast<std::size_t>(lanes * rounds)};  // joined before the sockets are closed
   cancel_source unused;
   std::vector<task<>> all;
+  all.reserve(lanes);
   for (int lane = 0; lane < lanes; ++lane) {
     const course_test::socket_pair& own = sockets[static_cast<std::size_t>(lane)];
     all.push_back(race(context, other, own, lane, at_most, ends));

@@ -17,7 +17,7 @@
 
 namespace course_test {
 
-class until_asked : uring::cancel_target, uring::io_operation {
+class until_asked final : uring::cancel_target, uring::io_operation {
  public:
   until_asked(uring::io_context& context, uring::cancel_source& source) noexcept
       : io_operation{&on_completion}, context_{context}, source_{source} {}

@@ -190,6 +190,41 @@ def test_an_interrupt_ends_the_children_of_every_thread() -> None:
     assert eventually(lambda: not alive_with(seconds))
 
 
+def test_an_interrupt_sees_a_child_that_another_thread_has_just_started() -> None:
+    seconds = sleeper()
+    what = (
+        "import os, threading, time; known = os.pidfd_open; "
+        "os.pidfd_open = lambda pid: (time.sleep(1), known(pid))[1]; "
+        "threading.Thread(target=processes.run, args=(['sleep', "
+        f"'{seconds}'],), kwargs=dict(timeout_s=60)).start(); time.sleep(60)"
+    )
+    tool = start_tool(what)
+    assert eventually(lambda: any(each.startswith("sleep") for each in alive_with(seconds)), 20)
+    tool.send_signal(signal.SIGINT)
+    assert tool.communicate(timeout=10)[1] == "course: interrupted\n"
+    assert not alive_with(seconds)
+
+
+def test_after_an_interrupt_no_thread_starts_another_child() -> None:
+    seconds = sleeper()
+    tool = start_tool(
+        "import threading, time\n"
+        "    def forever():\n"
+        "        try:\n"
+        "            while True:\n"
+        f"                processes.run(['sleep', '{seconds}'], timeout_s=60)\n"
+        "        except Exception as error:\n"
+        "            print(error, flush=True)\n"
+        "    threading.Thread(target=forever).start()\n"
+        "    time.sleep(60)"
+    )
+    assert eventually(lambda: any(each.startswith("sleep") for each in alive_with(seconds)), 20)
+    tool.send_signal(signal.SIGINT)
+    out, err = tool.communicate(timeout=10)
+    assert out == "Cannot run sleep: the tool is ending.\n"
+    assert err == "course: interrupted\n"
+
+
 def test_the_kernel_kills_a_child_whose_tool_was_killed() -> None:
     seconds = sleeper()
     tool = start_tool(f"processes.run(['sleep', '{seconds}'], timeout_s=60)")

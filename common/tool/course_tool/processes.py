@@ -38,6 +38,8 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _running: dict[int, int] = {}  # leader's pid -> its pidfd; not reaped yet, so the pid is still ours
+_starting = threading.Lock()  # held until a new child stands in _running
+_closed = False  # by kill_all(): the other threads start nothing more
 
 
 @dataclass(frozen=True)
@@ -92,28 +94,33 @@ def _start(
     cpu: int | None = None,
 ) -> subprocess.Popen[bytes]:
     words = [str(arg) for arg in args]
-    try:
-        child = subprocess.Popen(
-            words,
-            cwd=cwd,
-            env=None if env is None else {**os.environ, **env},
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            process_group=0,
-            preexec_fn=in_child(os.getpid(), cpu),  # noqa: PLW1509  (see in_child)
-        )
-    except FileNotFoundError:
+    with _starting:
+        if _closed:
+            raise CourseError(f"Cannot run {words[0]}: the tool is ending.")
+        try:
+            child = subprocess.Popen(
+                words,
+                cwd=cwd,
+                env=None if env is None else {**os.environ, **env},
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                process_group=0,
+                preexec_fn=in_child(os.getpid(), cpu),  # noqa: PLW1509  (see in_child)
+            )
+        except OSError as error:
+            raise _cannot_run(words[0], cwd, error) from error
+        _running[child.pid] = os.pidfd_open(child.pid)
+        return child
+
+
+def _cannot_run(program: str, cwd: Path, error: OSError) -> CourseError:
+    why = f"{error.strerror}."
+    if isinstance(error, FileNotFoundError):
+        why = "there is no such program here. `./course doctor` says what this machine lacks."
         if not cwd.is_dir():
-            raise CourseError(f"Cannot run {words[0]}: there is no folder {cwd}.") from None
-        raise CourseError(
-            f"Cannot run {words[0]}: there is no such program here. `./course doctor` says what "
-            "this machine lacks."
-        ) from None
-    except OSError as error:
-        raise CourseError(f"Cannot run {words[0]}: {error.strerror}.") from error
-    _running[child.pid] = os.pidfd_open(child.pid)
-    return child
+            why = f"there is no folder {cwd}."
+    return CourseError(f"Cannot run {program}: {why}")
 
 
 def _ended(child: subprocess.Popen[bytes], wait_s: float) -> bool:
@@ -171,6 +178,9 @@ def _ask(child: subprocess.Popen[bytes], grace_s: float) -> None:
 
 def kill_all() -> None:
     """Kills every group that is running: the last act of an interrupted tool."""
+    global _closed  # read by _start() in whatever thread
+    with _starting:
+        _closed = True
     for pid in list(_running):
         try:
             os.killpg(pid, signal.SIGKILL)
