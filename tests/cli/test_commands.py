@@ -64,6 +64,32 @@ def test_a_pipe_that_closes_early_is_no_disaster(live: LiveCourse) -> None:
     tool.wait(timeout=20)
 
 
+def test_a_pipe_that_closes_before_the_last_flush_is_none_either(live: LiveCourse) -> None:
+    tool = live.start("verify", "--list")
+    assert tool.stdout is not None and tool.stderr is not None
+    tool.stdout.close()
+    assert tool.stderr.read() == ""
+    tool.wait(timeout=20)
+
+
+@pytest.mark.parametrize("command", [["status"], ["diff", "01", "--yes"]])
+def test_output_that_nobody_has_room_for_is_said_in_a_line(
+    live: LiveCourse, command: list[str]
+) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            live.command(*command),
+            cwd=live.root,
+            env=live.environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=30,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "course: No space left on device. Make room, and run it again.\n"
+
+
 def test_no_command_loads_what_another_one_needs() -> None:
     script = (
         "import sys; import course_tool.cli; "

@@ -180,6 +180,7 @@ def test_bytes_that_are_no_text_survive(live: LiveCourse) -> None:
     [
         (["99"], "There is no chapter 99. Try 01 to 02."),
         (["01", "-t", "01.9"], "Chapter 01 has no task 01.9."),
+        (["01", "-t", ""], "Chapter 01 has no task ."),  # an unset variable is not the chapter
     ],
 )
 def test_bad_input(live: LiveCourse, args: list[str], said: str) -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import sys
 import time
@@ -59,13 +61,35 @@ def main() -> int:
 
 def _run(app, err) -> int:  # type: ignore[no-untyped-def]
     try:
-        app(prog_name="./course")
+        code = _run_app(app)
+        if sys.stdout:
+            sys.stdout.flush()  # here, where a failure can still be said
+        return code
     except CourseError as error:
         err.print(f"course: {error}")
-        return 1
+    except BrokenPipeError:  # `| head -1` has seen enough
+        _drop_output()
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        what = f"{error.filename}: " if error.filename else ""
+        err.print(f"course: {what}{error.strerror}. Make room, and run it again.")
+        _drop_output()
+    return 1
+
+
+def _run_app(app) -> int:  # type: ignore[no-untyped-def]
+    try:
+        app(prog_name="./course")
     except SystemExit as ending:
         return ending.code if isinstance(ending.code, int) else int(ending.code is not None)
     return 0
+
+
+def _drop_output() -> None:
+    """What is still buffered has nowhere to go; the interpreter would try again at its end."""
+    if sys.stdout:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -32,11 +32,13 @@ class Reset:
 def reset_and_show(name: str, task: str | None) -> None:
     """Resets a chapter, or one task of it, and says what happened to which file."""
     chapter = find_chapter(name)
-    if task:
-        done = reset_task(chapter, find_task_of(chapter, task))
-    else:
+    if task is None:
+        what = f"chapters/{chapter.folder}/"
         done = reset_chapter(chapter)
-    what = f"Task {task}" if task else f"chapters/{chapter.folder}/"
+    else:
+        found = find_task_of(chapter, task)
+        what = f"Task {found.id}"
+        done = reset_task(chapter, found)
     if not done.restored:
         console.out.print(f"{what} is at its starter already; nothing was changed.")
         return

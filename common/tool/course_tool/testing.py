@@ -52,7 +52,7 @@ def preset_for(solution: bool, carry: bool, sanitize: bool) -> str:
 def find_request(chapter: str, task: str | None, preset: str, verbose: bool) -> Request:
     """A task may be given as 01.2, 1.2 and, since the chapter is known, 2."""
     found = find_chapter(chapter)
-    return Request(found, preset, find_task_of(found, task) if task else None, verbose)
+    return Request(found, preset, None if task is None else find_task_of(found, task), verbose)
 
 
 def find_task_of(chapter: Chapter, name: str) -> Task:
