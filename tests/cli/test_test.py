@@ -73,6 +73,14 @@ def test_a_crash_is_said_in_words_with_the_last_that_was_printed(live: LiveCours
     assert "Unknown expression" not in out
 
 
+def test_what_failed_is_said_however_much_was_printed_before(live: LiveCourse) -> None:
+    live.solve()
+    live.say("01.2: loud")
+    out = live.run("test", "01").out
+    assert "CHECK( add(2, 2) == 4 )" in out
+    assert len(out) < 5_000
+
+
 def test_a_crash_behind_other_findings_needs_no_word_of_its_own(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
