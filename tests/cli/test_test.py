@@ -81,6 +81,13 @@ def test_what_failed_is_said_however_much_was_printed_before(live: LiveCourse) -
     assert len(out) < 5_000
 
 
+def test_a_red_test_never_stands_there_without_a_word(live: LiveCourse) -> None:
+    live.solve()
+    live.say("01.2: mute")
+    out = flat(live.run("test", "01").out)
+    assert "01.2 says yes Its program ended before the test did. Read:" in out
+
+
 def test_a_crash_behind_other_findings_needs_no_word_of_its_own(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
