@@ -125,7 +125,9 @@ TEST_CASE("a test that ends its own program has failed, whatever the status", "[
 }
 
 // Hidden: run by the case above.
-TEST_CASE("a test that calls exit", "[.]") { std::exit(0); }
+TEST_CASE("a test that calls exit", "[.]") {
+  std::exit(0);
+}
 
 TEST_CASE("CPU time, threads and memory of another process are seen", "[support]") {
   const child_process idle = shell("sleep 60");
