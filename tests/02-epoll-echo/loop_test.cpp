@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -169,6 +171,21 @@ TEST_CASE("02.1 out of descriptors, the loop stops accepting and goes on to its 
       "accept_all() tries again and again: return after pause_accepting(), for a `break` leaves "
       "the switch alone");
   CHECK(returned);
+}
+
+TEST_CASE("02.1 a broken listener is an error, and no loop that waits for nobody", "[02.1]") {
+  fixture server;
+  const auto interest = interest_list();
+  const auto listener = std::ranges::find_if(interest, [](const auto& entry) {
+    int listens = 0;
+    ::socklen_t size = sizeof listens;
+    const int got = ::getsockopt(entry.first, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size);
+    return got == 0 && listens == 1;
+  });
+  REQUIRE(listener != interest.end());
+  common::check(::shutdown(listener->first, SHUT_RD), "shutdown");  // it listens no longer
+  UNSCOPED_INFO("accept() fails with EINVAL now and ever after: common::throw_errno(\"accept\")");
+  CHECK_THROWS_AS(server.loop.turn(), std::system_error);
 }
 
 TEST_CASE("02.1 a new client is watched for bytes, and only for bytes", "[02.1]") {
