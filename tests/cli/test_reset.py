@@ -68,6 +68,23 @@ def test_a_missing_folder_is_made_again(live: LiveCourse) -> None:
     assert "kept" not in done.out
 
 
+def test_a_file_where_the_folder_was_is_said_and_stays(live: LiveCourse) -> None:
+    live.yours.rename(live.root / "elsewhere")
+    live.yours.write_text("mine")
+    done = live.run("reset", "01")
+    assert done.code == 1
+    assert "chapters/01-first is a file, and a chapter is a folder. Move it away" in flat(done.err)
+    assert live.yours.read_text() == "mine"
+
+
+def test_a_folder_where_a_file_was_is_named(live: LiveCourse) -> None:
+    (live.yours / "work.hpp").unlink()
+    (live.yours / "work.hpp").mkdir()
+    done = live.run("reset", "01")
+    assert done.code == 1
+    assert "chapters/01-first/work.hpp). Your files are as they were." in flat(done.err)
+
+
 def test_two_resets_in_one_second_keep_both(live: LiveCourse) -> None:
     chapter, state = chapter_of(live), live.root / ".course"
     for text in ("// first\n", "// second\n"):

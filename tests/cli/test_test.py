@@ -241,11 +241,13 @@ def test_bad_input(live: LiveCourse, args: list[str], code: int, said: str) -> N
     assert not (live.root / "build").exists()
 
 
-def test_a_missing_chapter_folder_is_said(live: LiveCourse) -> None:
-    live.yours.rename(live.root / "elsewhere")
+@pytest.mark.parametrize("folder", ["01-first", "02-second"])
+def test_a_missing_chapter_folder_is_said(live: LiveCourse, folder: str) -> None:
+    (live.root / "chapters" / folder).rename(live.root / "elsewhere")
     done = live.run("test", "01")
     assert done.code == 1
-    assert "chapters/01-first/ is missing. `./course reset 01` makes it again" in flat(done.err)
+    said = f"chapters/{folder}/ is missing. `./course reset {folder[:2]}` makes it again"
+    assert said in flat(done.err)
 
 
 @pytest.mark.parametrize("where", ["SLOW", "01.2: hang"])

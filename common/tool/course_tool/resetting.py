@@ -111,13 +111,18 @@ def _replace(chapter: Chapter, wanted: dict[str, bytes], state_folder: Path) -> 
     }
     if not changed:
         return Reset((), None)
+    if chapter.starter.exists() and not chapter.starter.is_dir():
+        raise CourseError(
+            f"chapters/{chapter.folder} is a file, and a chapter is a folder. Move it away, and "
+            "run this again."
+        )
     try:
         kept = _keep_aside(chapter, state_folder / "kept")
         _write_all(chapter.starter, changed)
     except OSError as error:
         raise CourseError(
-            f"Could not reset chapters/{chapter.folder}/: {error.strerror} ({error.filename}). "
-            "Your files are as they were."
+            f"Could not reset chapters/{chapter.folder}/: {error.strerror} "
+            f"({error.filename2 or error.filename}). Your files are as they were."
         ) from error
     return Reset(tuple(changed), kept)
 
