@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -126,17 +127,24 @@ def test_a_failure_midway_leaves_everything_as_it_was(
     assert contents(live.yours) == before
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        PermissionError(13, "Permission denied", "somewhere"),
+        shutil.Error([("a", "b", "[Errno 13] Permission denied: 'b'")]),
+    ],
+)
 def test_nothing_is_touched_if_it_cannot_be_kept(
-    live: LiveCourse, monkeypatch: pytest.MonkeyPatch
+    live: LiveCourse, monkeypatch: pytest.MonkeyPatch, error: OSError
 ) -> None:
     live.solve()
     before = contents(live.yours)
 
     def fail(*_: object, **__: object) -> None:
-        raise OSError(13, "Permission denied", "somewhere")
+        raise error
 
     monkeypatch.setattr(resetting.shutil, "copytree", fail)
-    with pytest.raises(CourseError, match="Permission denied"):
+    with pytest.raises(CourseError, match="Permission denied.*Your files are as they were"):
         reset_chapter(chapter_of(live), live.root / ".course")
     assert contents(live.yours) == before
 
