@@ -16,6 +16,13 @@ from course_tool.errors import CourseError
 LATER_S = 0.01
 SAME_PRESS_S = 1.0  # whoever presses Ctrl-C twice at once means it once, and cleaning up goes on
 
+WHAT_TO_DO = {
+    errno.ENOSPC: "Make room, and run it again.",
+    errno.EDQUOT: "Make room, and run it again.",
+    errno.EROFS: "The course needs to write in its clone.",
+    errno.EACCES: "The course needs to read and write in its clone.",
+}
+
 _stopped_by = 0
 _stopped_at_s = 0.0
 
@@ -68,13 +75,13 @@ def _run(app, err) -> int:  # type: ignore[no-untyped-def]
     except CourseError as error:
         err.print(f"course: {error}")
     except BrokenPipeError:  # `| head -1` has seen enough
-        _drop_output()
+        _flush_or_drop()
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in WHAT_TO_DO:
             raise
         what = f"{error.filename}: " if error.filename else ""
-        err.print(f"course: {what}{error.strerror}. Make room, and run it again.")
-        _drop_output()
+        err.print(f"course: {what}{error.strerror}. {WHAT_TO_DO[error.errno]}")
+        _flush_or_drop()
     return 1
 
 
@@ -86,9 +93,12 @@ def _run_app(app) -> int:  # type: ignore[no-untyped-def]
     return 0
 
 
-def _drop_output() -> None:
-    """What is still buffered has nowhere to go; the interpreter would try again at its end."""
-    if sys.stdout:
+def _flush_or_drop() -> None:
+    """What has nowhere to go is dropped: the interpreter would complain of it at its end."""
+    try:
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

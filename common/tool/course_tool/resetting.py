@@ -121,10 +121,16 @@ def _replace(chapter: Chapter, wanted: dict[str, bytes], state_folder: Path) -> 
         _write_all(chapter.starter, changed)
     except OSError as error:
         raise CourseError(
-            f"Could not reset chapters/{chapter.folder}/: {error.strerror} "
-            f"({error.filename2 or error.filename}). Your files are as they were."
+            f"Could not reset chapters/{chapter.folder}/: {_reason(error)}. Your files are as they "
+            "were."
         ) from error
     return Reset(tuple(changed), kept)
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, shutil.Error):  # copytree's: a list of (from, to, why), and no errno
+        return str(error.args[0][0][2])
+    return f"{error.strerror} ({error.filename2 or error.filename})"
 
 
 def _differs(chapter: Chapter, name: str, content: bytes) -> bool:
