@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "counted.hpp"
 #include "driver.hpp"
 #include "live.hpp"
 #include "task.hpp"

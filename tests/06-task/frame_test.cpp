@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "counted.hpp"
 #include "live.hpp"
 #include "task.hpp"
 

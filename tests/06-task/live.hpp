@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What must not leak: objects that live in frames, and memory.
+// How much memory is held: what a test took and did not give back.
 // Owns     nothing; the counts are the program's.
 // Lifetime none.
 // Threads  any.
@@ -9,26 +9,6 @@
 #include <cstddef>
 
 namespace course_test {
-
-// Stands in a frame as a parameter or a local, so that it lives exactly as long as that does.
-class counted {
- public:
-  counted() noexcept { ++live_; }
-  counted(const counted&) noexcept {
-    ++live_;
-    ++copies_;
-  }
-  counted(counted&&) noexcept { ++live_; }
-  counted& operator=(const counted&) = delete;
-  ~counted() { --live_; }
-
-  [[nodiscard]] static int live() noexcept { return live_; }
-  [[nodiscard]] static int copies() noexcept { return copies_; }
-
- private:
-  static inline int live_ = 0;
-  static inline int copies_ = 0;
-};
 
 // How many blocks operator new has given out in this program that were not given back (live.cpp).
 [[nodiscard]] std::ptrdiff_t live_allocations() noexcept;
@@ -40,14 +20,5 @@ std::ptrdiff_t blocks_left_by(Work&& work) {
   work();
   return live_allocations() - before;
 }
-
-// const live_scope before; { … } CHECK(before.leaked_objects() == 0);
-class [[nodiscard]] live_scope {
- public:
-  [[nodiscard]] int leaked_objects() const noexcept { return counted::live() - objects_; }
-
- private:
-  int objects_ = counted::live();
-};
 
 }  // namespace course_test

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "counted.hpp"
 #include "driver.hpp"
 #include "live.hpp"
 #include "task.hpp"

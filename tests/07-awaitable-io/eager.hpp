@@ -34,15 +34,4 @@ class gate {
   std::coroutine_handle<> waiting_;
 };
 
-// Counts those that live: a local variable of a coroutine tells whether its frame does.
-class counted {
- public:
-  explicit counted(int& alive) noexcept : alive_{alive} { ++alive_; }
-  counted(counted&&) = delete;
-  ~counted() { --alive_; }
-
- private:
-  int& alive_;
-};
-
 }  // namespace course_test

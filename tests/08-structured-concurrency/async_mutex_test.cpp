@@ -63,7 +63,7 @@ TEST_CASE("08 an async mutex has one holder, across what the holder awaits", "[0
     };
     io_context context{options};
     context.run(check::run(context));
-    CHECK(counted::alive == 0);
+    CHECK(counted::live() == 0);
   }
 }
 

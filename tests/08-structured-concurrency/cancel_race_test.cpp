@@ -152,7 +152,7 @@ void check_race(const uring::ring_options& options, limit at_most = std::nullopt
   UNSCOPED_INFO("one that comes after its byte and one that has none: both must happen");
   CHECK(ends.completed >= lanes * rounds / 8);
   CHECK(ends.canceled >= lanes * rounds / 8);
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
   CHECK(context.in_flight() == 0);
 }
 

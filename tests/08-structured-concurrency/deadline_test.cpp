@@ -81,7 +81,7 @@ TEST_CASE("08.4 a recv that nothing comes for ends with ETIME", "[08.4]") {
     CHECK(ended.took >= 29ms);
     UNSCOPED_INFO("two requests were submitted: the frame goes on when both have been answered");
     CHECK(ended.in_flight == 0);
-    CHECK(counted::alive == 0);
+    CHECK(counted::live() == 0);
   }
 }
 
@@ -185,6 +185,6 @@ TEST_CASE("08.4 a thousand deadlines at a time", "[08.4]") {
       if (each.error == ETIME) ++in_time;
     }
     REQUIRE(in_time == 1000);
-    CHECK(counted::alive == 0);
+    CHECK(counted::live() == 0);
   }
 }

@@ -81,7 +81,7 @@ TEST_CASE("08.5 join waits for every task", "[08.5]") {
   io_context context;
   UNSCOPED_INFO("the last task to end resumes who joins; if nobody does, every task waits");
   context.run(check::run(context));
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.5 nothing of a task outlives the join, its parameters neither", "[08.5]") {
@@ -96,7 +96,7 @@ TEST_CASE("08.5 nothing of a task outlives the join, its parameters neither", "[
       UNSCOPED_INFO(
           "a parameter lives in the task's frame until that is destroyed: destroy it before the "
           "joiner goes on");
-      CHECK(counted::alive == 0);
+      CHECK(counted::live() == 0);
     }
   };
   io_context context;
@@ -164,7 +164,7 @@ TEST_CASE("08.5 an exception cancels the other tasks, and join throws it", "[08.
   io_context context;
   const silent_socket silent;
   context.run(check::run(context, silent.fd()));
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
   CHECK(context.in_flight() == 0);
 }
 
@@ -208,7 +208,7 @@ TEST_CASE("08.5 cancel ends every task of the scope, and of the scopes below it"
   io_context context;
   const silent_socket silent;
   context.run(check::run(context, silent.fd()));
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.5 stop() of the context ends a scope's tasks, and then its owner", "[08.5]") {
@@ -243,7 +243,7 @@ TEST_CASE("08.5 a hundred thousand tasks come and go", "[08.5]") {
   };
   io_context context;
   context.run(check::run(context));
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 #ifndef NDEBUG

@@ -72,7 +72,7 @@ TEST_CASE("08.2 nothing is in flight and no frame is left when it returns", "[08
       CHECK(canceled == 1);
       CHECK(context.in_flight() == 0);
       UNSCOPED_INFO("a loser's frame outlived when_any");
-      CHECK(counted::alive == 0);
+      CHECK(counted::live() == 0);
     }
   };
   io_context context;
@@ -88,7 +88,7 @@ TEST_CASE("08.2 a loser that cannot be canceled is waited for", "[08.2]") {
   CHECK(first.value == "early");
   CHECK(first.index == 1);
   UNSCOPED_INFO("it was not joined");
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.2 what a loser throws is dropped", "[08.2]") {
@@ -98,7 +98,7 @@ TEST_CASE("08.2 what a loser throws is dropped", "[08.2]") {
                                                  name_after(context, 1, "early", {})));
   UNSCOPED_INFO("an outcome that came second was taken for the first");
   CHECK(first.value == "early");
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.2 what the winner throws is thrown, when the losers have ended", "[08.2]") {
@@ -143,6 +143,6 @@ TEST_CASE("08.2 of several that end at once, one wins", "[08.2]") {
     const auto first = context.run(uring::when_any(losers, std::move(runners)));
     UNSCOPED_INFO("index and value are not of the same task: only the first one may leave both");
     REQUIRE(first.value == std::to_string(first.index));
-    REQUIRE(counted::alive == 0);
+    REQUIRE(counted::live() == 0);
   }
 }
