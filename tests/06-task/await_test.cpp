@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "allocations.hpp"
 #include "counted.hpp"
 #include "driver.hpp"
-#include "live.hpp"
 #include "task.hpp"
 
 using course_test::blocks_left_by;

@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "allocations.hpp"
 #include "counted.hpp"
-#include "live.hpp"
 #include "task.hpp"
 
 using course_test::blocks_left_by;
