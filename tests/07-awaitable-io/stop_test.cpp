@@ -18,13 +18,13 @@
 #include <vector>
 
 #include "counted.hpp"
-#include "errors.hpp"
 #include "fd_scope.hpp"
 #include "feature.hpp"
 #include "file_operations.hpp"
 #include "listen.hpp"
 #include "operations.hpp"
 #include "path_operations.hpp"
+#include "pipe_ends.hpp"
 #include "refuse_calls.hpp"
 #include "scope_exit.hpp"
 #include "scripted_kernel.hpp"
@@ -46,16 +46,8 @@ namespace {
 struct silence {
   course_test::socket_pair sockets = course_test::unix_pair();
   common::unique_fd listener = common::listen_on("127.0.0.1", 0);
-  common::unique_fd pipe_in;
-  common::unique_fd pipe_out;
+  course_test::pipe_ends pipe = course_test::make_pipe();
   std::array<std::byte, 64> buffer{};
-
-  silence() {
-    std::array<int, 2> fds{};
-    common::check(::pipe2(fds.data(), O_CLOEXEC), "pipe2");
-    pipe_in = common::unique_fd{fds[0]};
-    pipe_out = common::unique_fd{fds[1]};
-  }
 };
 
 template <typename Prepare>
@@ -73,7 +65,7 @@ task<> hang(io_request<Prepare> request, int& canceled) {
 int spawn_all(io_context& context, silence& nothing, int& canceled) {
   const int socket = nothing.sockets.theirs.get();
   context.spawn(hang(uring::recv_op(context, socket, nothing.buffer), canceled));
-  context.spawn(hang(uring::read_op(context, nothing.pipe_in.get(), nothing.buffer), canceled));
+  context.spawn(hang(uring::read_op(context, nothing.pipe.read.get(), nothing.buffer), canceled));
   context.spawn(hang(uring::accept_op(context, nothing.listener.get()), canceled));
   context.spawn(hang(uring::timeout_op(context, 1h), canceled));
   context.spawn(hang(uring::poll_op(context, socket, POLLIN), canceled));

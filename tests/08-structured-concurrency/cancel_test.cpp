@@ -16,10 +16,12 @@
 #include "operations.hpp"
 #include "ring_modes.hpp"
 #include "silent_socket.hpp"
+#include "turns.hpp"
 #include "when_all.hpp"
 #include "when_any.hpp"
 
 using namespace std::chrono_literals;
+using course_test::cancel_after;
 using course_test::counted;
 using course_test::silent_socket;
 using uring::cancel_source;
@@ -41,14 +43,6 @@ task<ending> receive(io_context& context, int fd, cancel_source& source, counted
   std::array<std::byte, 16> buffer;
   const io_result received = co_await cancelable(uring::recv_op(context, fd, buffer), source);
   co_return ending{received.error(), context.in_flight()};
-}
-
-task<> cancel_after(io_context& context, int turns, cancel_source& source) {
-  for (int i = 0; i < turns; ++i) {
-    const io_result turned = co_await uring::nop_op(context);
-    turned.or_throw("nop");
-  }
-  source.cancel();
 }
 
 template <typename Request>

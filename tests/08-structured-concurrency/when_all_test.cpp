@@ -10,15 +10,16 @@
 #include <vector>
 
 #include "counted.hpp"
-#include "operations.hpp"
+#include "io_context.hpp"
 #include "promise.hpp"
+#include "turns.hpp"
 #include "until_asked.hpp"
 
 using course_test::counted;
+using course_test::pass_turns;
 using course_test::until_asked;
 using uring::cancel_source;
 using uring::io_context;
-using uring::io_result;
 using uring::task;
 
 namespace {
@@ -45,10 +46,7 @@ task<> open_gates(uring::promise<>& second, uring::promise<>& first) {
 }
 
 task<> note_after(io_context& context, int turns, diary& into, std::string what, counted) {
-  for (int i = 0; i < turns; ++i) {
-    const io_result turned = co_await uring::nop_op(context);
-    turned.or_throw("nop");
-  }
+  co_await pass_turns(context, turns);
   into.note(what);
 }
 
@@ -58,8 +56,7 @@ task<> fail(std::string what, counted) {
 }
 
 task<> fail_after_a_turn(io_context& context, std::string what, counted) {
-  const io_result turned = co_await uring::nop_op(context);
-  turned.or_throw("nop");
+  co_await pass_turns(context, 1);
   throw std::runtime_error{what};
 }
 

@@ -9,23 +9,21 @@
 #include <vector>
 
 #include "counted.hpp"
-#include "operations.hpp"
+#include "io_context.hpp"
+#include "turns.hpp"
 #include "until_asked.hpp"
 
 using course_test::counted;
+using course_test::pass_turns;
 using course_test::until_asked;
 using uring::cancel_source;
 using uring::io_context;
-using uring::io_result;
 using uring::task;
 
 namespace {
 
 task<std::string> name_after(io_context& context, int turns, std::string name, counted) {
-  for (int i = 0; i < turns; ++i) {
-    const io_result turned = co_await uring::nop_op(context);
-    turned.or_throw("nop");
-  }
+  co_await pass_turns(context, turns);
   co_return name;
 }
 
@@ -37,10 +35,7 @@ task<std::string> listen(io_context& context, cancel_source& source, int& cancel
 }
 
 task<std::string> throw_after(io_context& context, int turns, std::string what, counted) {
-  for (int i = 0; i < turns; ++i) {
-    const io_result turned = co_await uring::nop_op(context);
-    turned.or_throw("nop");
-  }
+  co_await pass_turns(context, turns);
   throw std::runtime_error{what};
 }
 

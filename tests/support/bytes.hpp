@@ -17,6 +17,13 @@ namespace course_test {
 // So a foreign, lost, doubled or reordered byte shows, and shows where it came from.
 [[nodiscard]] std::string pattern(unsigned client, std::size_t bytes, std::size_t offset = 0);
 
+[[nodiscard]] inline std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span{text});
+}
+[[nodiscard]] inline std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 inline constexpr std::string_view identical = "identical";
 
 // CHECK(compare_bytes(reply, expected) == identical): a failure prints the first difference with

@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -23,14 +22,6 @@ common::unique_fd tcp_socket() {
       common::check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
 }
 
-::sockaddr_in loopback(std::uint16_t port) {
-  ::sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
 }  // namespace
 
 tcp_listener listen_on_any_port(int send_buffer_bytes) {
@@ -43,6 +34,14 @@ tcp_listener listen_on_any_port(int send_buffer_bytes) {
   common::check(::listen(made.socket.get(), SOMAXCONN), "listen");
   made.port = port_of(made.socket.get());
   return made;
+}
+
+::sockaddr_in loopback(std::uint16_t port) {
+  ::sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
 }
 
 std::uint16_t port_of(int socket) {

@@ -6,6 +6,8 @@
 // Errors   std::system_error.
 #pragma once
 
+#include <netinet/in.h>
+
 #include <cstdint>
 
 #include "unique_fd.hpp"
@@ -34,6 +36,8 @@ struct tcp_listener {
 };
 [[nodiscard]] tcp_listener listen_on_any_port(int send_buffer_bytes = 0);
 
+// 127.0.0.1 and a port, as connect(2) wants it.
+[[nodiscard]] ::sockaddr_in loopback(std::uint16_t port);
 [[nodiscard]] std::uint16_t port_of(int socket);
 
 void set_nonblocking(int fd);
