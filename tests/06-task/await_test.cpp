@@ -9,6 +9,7 @@
 #include "allocations.hpp"
 #include "counted.hpp"
 #include "driver.hpp"
+#include "gate.hpp"
 #include "task.hpp"
 
 using course_test::blocks_left_by;

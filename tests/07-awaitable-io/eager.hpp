@@ -21,17 +21,4 @@ struct eager {
   };
 };
 
-// Suspends whoever awaits it until the test opens it.
-class gate {
- public:
-  bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> waiting) noexcept { waiting_ = waiting; }
-  void await_resume() const noexcept {}
-
-  void open() { waiting_.resume(); }
-
- private:
-  std::coroutine_handle<> waiting_;
-};
-
 }  // namespace course_test

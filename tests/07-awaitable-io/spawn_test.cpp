@@ -7,7 +7,7 @@
 #include <string>
 
 #include "counted.hpp"
-#include "eager.hpp"
+#include "gate.hpp"
 #include "spawned_tasks.hpp"
 
 using course_test::counted;
