@@ -172,12 +172,9 @@ TEST_CASE("07 a head without an end is given up at its limit") {
 }
 
 TEST_CASE("07 of several addresses the first that answers is taken") {
-  std::uint16_t nobody = 0;
-  {
-    nobody = course_test::listen_on_any_port().port;  // closed again: a connect is refused
-  }
+  const course_test::deaf_port nobody;
   const course_test::tcp_listener listener = course_test::listen_on_any_port();
-  std::vector<uring::peer_address> addresses = uring::resolve("127.0.0.1", nobody);
+  std::vector<uring::peer_address> addresses = uring::resolve("127.0.0.1", nobody.number());
   for (const auto& each : uring::resolve("127.0.0.1", listener.port)) addresses.push_back(each);
   uring::io_context context;
   const common::unique_fd connected = context.run(uring::connect_to_any(context, addresses));
@@ -195,15 +192,12 @@ TEST_CASE("07 a name with several addresses finds the one that listens") {
 }
 
 TEST_CASE("07 when nobody answers, every address says why") {
-  std::uint16_t nobody = 0;
-  {
-    nobody = course_test::listen_on_any_port().port;
-  }
-  const auto refused = get(std::to_string(nobody));
+  const course_test::deaf_port nobody;
+  const auto refused = get(std::to_string(nobody.number()));
   CHECK(refused.status == exited(1));
   CHECK_THAT(refused.stderr_text, ContainsSubstring("connect: 127.0.0.1: ECONNREFUSED"));
 
-  std::vector<uring::peer_address> addresses = uring::resolve("127.0.0.1", nobody);
+  std::vector<uring::peer_address> addresses = uring::resolve("127.0.0.1", nobody.number());
   addresses.push_back(addresses.front());
   uring::io_context context;
   CHECK_THROWS_WITH(context.run(uring::connect_to_any(context, addresses)),

@@ -13,6 +13,7 @@
 
 #include "child_process.hpp"
 #include "http_town.hpp"
+#include "socket_pair.hpp"
 
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
@@ -125,9 +126,11 @@ TEST_CASE("08 fetch never has more than its window in flight", "[08]") {
 
 TEST_CASE("08 fetch goes on after a failure, names each, and ends with status 1", "[08]") {
   const http_town town;
+  const course_test::deaf_port nobody;
+  const std::string silent = "127.0.0.1:" + std::to_string(nobody.number()) + "/";
   const finished_program program =
       run("08-fetch", {town.at("/missing"), town.at("/short"), town.at("/garbage"),
-                       town.at("/reset"), "127.0.0.1:1/", town.at("/bytes/7")});
+                       town.at("/reset"), silent, town.at("/bytes/7")});
   CHECK(program.status == exited(1));
   CHECK(program.stdout_text == town.at("/bytes/7") + ": 7 bytes\n");
   CHECK_THAT(program.stderr_text, ContainsSubstring("/missing: the server's answer: 404"));
@@ -135,7 +138,7 @@ TEST_CASE("08 fetch goes on after a failure, names each, and ends with status 1"
   CHECK_THAT(program.stderr_text, ContainsSubstring("/garbage: "));
   CHECK_THAT(program.stderr_text, ContainsSubstring("/reset: "));
   CHECK_THAT(program.stderr_text,
-             ContainsSubstring("127.0.0.1:1/: connect: 127.0.0.1: ECONNREFUSED"));
+             ContainsSubstring(silent + ": connect: 127.0.0.1: ECONNREFUSED"));
   CHECK_THAT(program.stderr_text, ContainsSubstring("5 of 6 failed"));
 }
 

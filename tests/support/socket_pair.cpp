@@ -22,19 +22,25 @@ common::unique_fd tcp_socket() {
       common::check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
 }
 
+std::uint16_t bind_any_port(int socket) {
+  const ::sockaddr_in address = loopback(0);
+  common::check(::bind(socket, reinterpret_cast<const ::sockaddr*>(&address), sizeof address),
+                "bind");
+  return port_of(socket);
+}
+
 }  // namespace
 
 tcp_listener listen_on_any_port(int send_buffer_bytes) {
   tcp_listener made{tcp_socket(), 0};
   // An accepted socket inherits the listener's sizes, from before its first byte on.
   set_buffer(made.socket.get(), SO_SNDBUF, send_buffer_bytes);
-  ::sockaddr_in address = loopback(0);
-  common::check(::bind(made.socket.get(), reinterpret_cast<::sockaddr*>(&address), sizeof address),
-                "bind");
+  made.port = bind_any_port(made.socket.get());
   common::check(::listen(made.socket.get(), SOMAXCONN), "listen");
-  made.port = port_of(made.socket.get());
   return made;
 }
+
+deaf_port::deaf_port() : socket_{tcp_socket()}, number_{bind_any_port(socket_.get())} {}
 
 ::sockaddr_in loopback(std::uint16_t port) {
   ::sockaddr_in address{};

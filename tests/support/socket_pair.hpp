@@ -36,6 +36,17 @@ struct tcp_listener {
 };
 [[nodiscard]] tcp_listener listen_on_any_port(int send_buffer_bytes = 0);
 
+// A port of 127.0.0.1 where a connect is refused: it is taken, and nobody listens.
+class deaf_port {
+ public:
+  deaf_port();
+  [[nodiscard]] std::uint16_t number() const { return number_; }
+
+ private:
+  common::unique_fd socket_;
+  std::uint16_t number_;
+};
+
 // 127.0.0.1 and a port, as connect(2) wants it.
 [[nodiscard]] ::sockaddr_in loopback(std::uint16_t port);
 [[nodiscard]] std::uint16_t port_of(int socket);
