@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "errors.hpp"
+#include "eventually.hpp"
 #include "fake_ring.hpp"
 #include "live_ring.hpp"
+#include "process_counts.hpp"
 #include "refuse_calls.hpp"
 #include "store_trap.hpp"
 
@@ -235,11 +237,16 @@ TEST_CASE("04.3 waiting submits what was taken, and waits for what comes later",
   std::array<char, 16> buffer{};
   live_ring ring{4};
   ring.add_read(reader.get(), buffer.data(), buffer.size(), 9);
-  std::jthread later{[&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds{30});  // so that wait() has to wait
+  bool slept = false;
+  std::jthread later{[&, waiter = ::gettid()] {
+    const auto sleeps = [waiter] { return course_test::process_state(waiter) == 'S'; };
+    slept = course_test::eventually(std::chrono::seconds{2}, sleeps);
     [[maybe_unused]] const auto written = ::write(writer.get(), "hello", 5);
   }};
   const completion read = ring->wait();
+  later.join();
+  UNSCOPED_INFO("it kept a CPU busy: enter to wait until one CQE is there, not for none");
+  CHECK(slept);
   CHECK((read.user_data == 9 && read.res == 5));
   UNSCOPED_INFO("a read of 16 bytes that brought 5 is complete: res says how many");
   CHECK(std::string_view{buffer.data(), 5} == "hello");
