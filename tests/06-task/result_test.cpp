@@ -7,8 +7,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "allocations.hpp"
+#include "counted.hpp"
 #include "driver.hpp"
-#include "live.hpp"
 #include "task.hpp"
 
 using course_test::blocks_left_by;

@@ -7,14 +7,15 @@
 #include <utility>
 
 #include "counted.hpp"
-#include "operations.hpp"
+#include "io_context.hpp"
 #include "ring_modes.hpp"
 #include "scope.hpp"
+#include "turns.hpp"
 
 using course_test::counted;
+using course_test::pass_turns;
 using uring::async_mutex;
 using uring::io_context;
-using uring::io_result;
 using uring::scope;
 using uring::task;
 
@@ -32,8 +33,7 @@ task<> write_word(io_context& context, async_mutex& mutex, shared_line& line, ch
   const async_mutex::guard held = co_await mutex.lock();
   line.inside_max = std::max(line.inside_max, ++line.inside);
   line.text += letter;
-  const io_result turned = co_await uring::nop_op(context);
-  turned.or_throw("nop");
+  co_await pass_turns(context, 1);
   line.text += letter;
   --line.inside;
 }
@@ -63,7 +63,7 @@ TEST_CASE("08 an async mutex has one holder, across what the holder awaits", "[0
     };
     io_context context{options};
     context.run(check::run(context));
-    CHECK(counted::alive == 0);
+    CHECK(counted::live() == 0);
   }
 }
 
@@ -94,8 +94,7 @@ TEST_CASE("08 who unlocks and locks again stands at the end of the line", "[08]"
     static task<> twice(io_context& context, async_mutex& mutex, std::string& log, char name) {
       for (int i = 0; i < 2; ++i) {
         const async_mutex::guard held = co_await mutex.lock();
-        const io_result turned = co_await uring::nop_op(context);
-        turned.or_throw("nop");
+        co_await pass_turns(context, 1);
         log += name;
       }
     }

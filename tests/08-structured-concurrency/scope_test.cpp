@@ -16,9 +16,11 @@
 #include "ending_process.hpp"
 #include "operations.hpp"
 #include "silent_socket.hpp"
+#include "turns.hpp"
 
 using namespace std::chrono_literals;
 using course_test::counted;
+using course_test::pass_turns;
 using course_test::silent_socket;
 using uring::io_context;
 using uring::io_result;
@@ -28,10 +30,7 @@ using uring::task;
 namespace {
 
 task<> note_after(io_context& context, int turns, std::string& log, char what, counted) {
-  for (int i = 0; i < turns; ++i) {
-    const io_result turned = co_await uring::nop_op(context);
-    turned.or_throw("nop");
-  }
+  co_await pass_turns(context, turns);
   log += what;
 }
 
@@ -44,10 +43,7 @@ task<> listen(io_context& context, int fd, uring::cancel_source& source, int& ca
 }
 
 task<> fail_after(io_context& context, int turns, std::string what, counted) {
-  for (int i = 0; i < turns; ++i) {
-    const io_result turned = co_await uring::nop_op(context);
-    turned.or_throw("nop");
-  }
+  co_await pass_turns(context, turns);
   throw std::runtime_error{what};
 }
 
@@ -81,7 +77,7 @@ TEST_CASE("08.5 join waits for every task", "[08.5]") {
   io_context context;
   UNSCOPED_INFO("the last task to end resumes who joins; if nobody does, every task waits");
   context.run(check::run(context));
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.5 nothing of a task outlives the join, its parameters neither", "[08.5]") {
@@ -96,7 +92,7 @@ TEST_CASE("08.5 nothing of a task outlives the join, its parameters neither", "[
       UNSCOPED_INFO(
           "a parameter lives in the task's frame until that is destroyed: destroy it before the "
           "joiner goes on");
-      CHECK(counted::alive == 0);
+      CHECK(counted::live() == 0);
     }
   };
   io_context context;
@@ -124,8 +120,7 @@ TEST_CASE("08.5 a scope whose tasks have all ended is joined at once", "[08.5]")
 TEST_CASE("08.5 a task may spawn another while the scope is being joined", "[08.5]") {
   struct check {
     static task<> spawn_more(io_context& context, scope& into, std::string& log, int depth) {
-      const io_result turned = co_await uring::nop_op(context);
-      turned.or_throw("nop");
+      co_await pass_turns(context, 1);
       log += static_cast<char>('0' + depth);
       if (depth > 0) into.spawn(spawn_more(context, into, log, depth - 1));
     }
@@ -164,7 +159,7 @@ TEST_CASE("08.5 an exception cancels the other tasks, and join throws it", "[08.
   io_context context;
   const silent_socket silent;
   context.run(check::run(context, silent.fd()));
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
   CHECK(context.in_flight() == 0);
 }
 
@@ -208,7 +203,7 @@ TEST_CASE("08.5 cancel ends every task of the scope, and of the scopes below it"
   io_context context;
   const silent_socket silent;
   context.run(check::run(context, silent.fd()));
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.5 stop() of the context ends a scope's tasks, and then its owner", "[08.5]") {
@@ -243,7 +238,7 @@ TEST_CASE("08.5 a hundred thousand tasks come and go", "[08.5]") {
   };
   io_context context;
   context.run(check::run(context));
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 #ifndef NDEBUG
