@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   // Not server_main: here asio's signal_set takes the signals.
   return common::program_main(argc, argv, flags, [&] {
     common::unique_fd listener = common::listen_on(server.host, server.port);
-    common::announce(listener.get());
+    const int listening = listener.get();
     completion::open_sockets sockets;
     asio::io_context io{static_cast<int>(server.threads)};
     const auto control = asio::make_strand(io);
@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
     completion::acceptor_loop acceptor{io, control, std::move(listener), style, sockets};
     const completion::graceful_stop stop{control, acceptor, sockets};
     acceptor.accept();
+    common::announce(listening);  // from here on a signal must be a clean stop
     completion::run_on_threads(io, server.threads);
     acceptor.throw_if_broken();
   });

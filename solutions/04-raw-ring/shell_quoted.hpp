@@ -7,36 +7,48 @@
 // See      cat(1)
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
 namespace cat {
 
+// A name may hold a terminal's commands: such bytes are spelled, not sent.
+[[nodiscard]] inline bool is_control(char c) {
+  return static_cast<unsigned char>(c) < ' ' || c == '\x7f';
+}
+
 [[nodiscard]] inline bool needs_quotes(const std::string& name) {
-  constexpr std::string_view special = " !\"$&'()*:;<=>?[\\^`|\t\n";
+  constexpr std::string_view special = " !\"$&'()*:;<=>?[\\^`|";
   return name.empty() || name.front() == '#' || name.front() == '~' || name == "{" || name == "}" ||
-         name.find_first_of(special) != std::string::npos;
+         name.find_first_of(special) != std::string::npos || std::ranges::any_of(name, is_control);
+}
+
+// In double quotes, if it has an apostrophe and nothing that is special within them. For GNU, # and
+// ~ are so after the first character, and { and } anywhere.
+[[nodiscard]] inline bool suits_double_quotes(const std::string& name) {
+  constexpr std::string_view special = "!\"$&()*;<=>?[\\^`{|}";
+  return name.find('\'') != std::string::npos && name.find_first_of(special) == std::string::npos &&
+         name.find_first_of("#~", 1) == std::string::npos && std::ranges::none_of(name, is_control);
+}
+
+// As a shell reads it within $'...'.
+[[nodiscard]] inline std::string escaped(char c) {
+  constexpr std::string_view named = "\a\b\t\n\v\f\r";  // one after the other in ASCII, from 7
+  if (named.find(c) != std::string_view::npos) return {'\\', "abtnvfr"[c - '\a']};
+  const auto digit = [c](int shift) { return static_cast<char>('0' + (c >> shift & 7)); };
+  return {'\\', digit(6), digit(3), digit(0)};
 }
 
 [[nodiscard]] inline std::string shell_quoted(const std::string& name) {
   if (!needs_quotes(name)) return name;
-  const bool apostrophe = name.find('\'') != std::string::npos;
-  if (apostrophe && name.find_first_of("\"$\\`!\t\n") == std::string::npos) return '"' + name + '"';
+  if (suits_double_quotes(name)) return '"' + name + '"';
   std::string text = "'";
+  bool escaping = false;  // within $'...'
   for (const char c : name) {
-    switch (c) {
-      case '\'':
-        text += "'\\''";
-        break;
-      case '\t':
-        text += "'$'\\t''";
-        break;
-      case '\n':
-        text += "'$'\\n''";
-        break;
-      default:
-        text += c;
-    }
+    if (is_control(c) != escaping && c != '\'') text += escaping ? "''" : "'$'";
+    escaping = is_control(c);
+    text += escaping ? escaped(c) : c == '\'' ? "'\\''" : std::string{c};
   }
   return text + "'";
 }

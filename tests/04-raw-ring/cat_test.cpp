@@ -136,7 +136,9 @@ void compare_complaints(const std::string& program) {
         "$CAT 'a b' 'no such' \"it's\" 'a:b' 'a*\"b' '~x' 'x~' '{' \"i's $\"", "$CAT < directory",
         "$CAT one/x", "$CAT large > /dev/full", "$CAT one missing > /dev/full", "$CAT one >&-",
         "cp one self; $CAT self >> self", "($CAT large; echo $? >&2) | head -c 1", "$CAT <&-",
-        "$CAT - one <&-", "ln -s loop loop; $CAT loop; rm loop"}) {
+        R"sh($CAT "$(printf 'a\nb\t\tc')" "$(printf '\r')" "$(printf '\033[1m\001\177.')")sh",
+        R"($CAT "it's a" "it's #" "#it's" "it's~" "{'" "'=" "a'b,c:d?")", "$CAT - one <&-",
+        "ln -s loop loop; $CAT loop; rm loop"}) {
     compare(program, line);
   }
 }

@@ -141,6 +141,14 @@ TEST_CASE("05.4 a reserved chain is not torn apart", "[05.4]") {
   CHECK(res_of_second == -ECANCELED);
 }
 
+TEST_CASE("05.4 the whole queue can be reserved", "[05.4]") {
+  ring small{tiny};
+  add_nop(small, 1);
+  UNSCOPED_INFO("a queue of four has room for four once what stood in it was submitted");
+  REQUIRE_NOTHROW(small.reserve(4));
+  CHECK(::io_uring_sq_space_left(&small.handle()) == 4);
+}
+
 TEST_CASE("05 reserve does not submit what need not go yet") {
   ring small{tiny};
   add_nop(small, 1);

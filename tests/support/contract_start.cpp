@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The echo contract: what a server says before it serves, and when it cannot.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "contract_server.hpp"
+#include "errors.hpp"
+#include "eventually.hpp"
+#include "process_counts.hpp"
 #include "socket_pair.hpp"
+#include "unique_fd.hpp"
 
 using namespace course_test;
 using Catch::Matchers::ContainsSubstring;
@@ -17,6 +25,28 @@ finished_program run_server(std::vector<std::string> arguments) {
   return run_program(contract_program(), arguments, milliseconds{5000});
 }
 
+// A pipe without room: who prints into it waits.
+class full_pipe {
+ public:
+  full_pipe() {
+    std::array<int, 2> ends{};
+    common::check(::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK), "pipe2");
+    reader_ = common::unique_fd{ends[0]};
+    writer_ = common::unique_fd{ends[1]};
+    const std::string page(4096, '.');
+    while (::write(writer_.get(), page.data(), page.size()) > 0) continue;
+  }
+
+  // For a shell's >, which opens it anew, and so as one whose writers wait.
+  [[nodiscard]] std::string path() const {
+    return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(writer_.get());
+  }
+
+ private:
+  common::unique_fd reader_;
+  common::unique_fd writer_;
+};
+
 }  // namespace
 
 TEST_CASE("the first line on stdout says where it listens") {
@@ -26,6 +56,19 @@ TEST_CASE("the first line on stdout says where it listens") {
   CHECK(server.stdout_text().substr(0, line.size()) == line);
   UNSCOPED_INFO("the line was printed before listen(): the port it names refuses clients");
   check_still_serves(server);
+}
+
+TEST_CASE("SIGTERM is caught before it says where it listens") {
+  const full_pipe out;  // holds it up where it prints its first line
+  std::vector<std::string> words = contract_arguments();
+  words.insert(words.begin(), {"-c", "exec \"$0\" \"$@\" > " + out.path(), contract_program(),
+                               "--host", "127.0.0.1", "--port", "0"});
+  child_process server{"/bin/sh", words};
+  UNSCOPED_INFO(
+      "who reads the line may send a signal at once, and that would kill the server: have a "
+      "handler before the announcement");
+  CHECK(eventually(step_deadline, [&] { return signal_caught(server.pid(), SIGTERM); }));
+  server.send_signal(SIGKILL);  // a clean stop would wait for the line to go out
 }
 
 TEST_CASE("a port in use ends it with status 1 and a sentence that names the port") {

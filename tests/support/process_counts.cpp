@@ -42,6 +42,18 @@ bool read_number(const std::filesystem::path& path, const std::string& name, std
   return false;
 }
 
+// One bit of a mask in /proc/PID/status, such as "SigCgt:".
+bool in_signal_mask(::pid_t pid, const std::string& name, int signal) {
+  std::ifstream file{proc(pid, "status")};
+  for (std::string word; file >> word;) {
+    if (word != name) continue;
+    unsigned long long mask = 0;
+    file >> std::hex >> mask;
+    return (mask >> (signal - 1) & 1U) != 0;
+  }
+  throw_gone(pid, "signals");
+}
+
 }  // namespace
 
 std::size_t open_fd_count(::pid_t pid) {
@@ -106,14 +118,11 @@ char process_state(::pid_t pid) {
 }
 
 bool signal_pending(::pid_t pid, int signal) {
-  std::ifstream file{proc(pid, "status")};
-  for (std::string word; file >> word;) {
-    if (word != "ShdPnd:") continue;
-    unsigned long long mask = 0;
-    file >> std::hex >> mask;
-    return (mask >> (signal - 1) & 1U) != 0;
-  }
-  throw_gone(pid, "pending signals");
+  return in_signal_mask(pid, "ShdPnd:", signal);
+}
+
+bool signal_caught(::pid_t pid, int signal) {
+  return in_signal_mask(pid, "SigCgt:", signal);
 }
 
 }  // namespace course_test

@@ -35,4 +35,7 @@ namespace course_test {
 // Sent to the process and not delivered yet: a second one now would be lost in the first.
 [[nodiscard]] bool signal_pending(::pid_t pid, int signal);
 
+// The process has a handler for it.
+[[nodiscard]] bool signal_caught(::pid_t pid, int signal);
+
 }  // namespace course_test
