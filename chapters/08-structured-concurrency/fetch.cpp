@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
   flags.add("--bodies", bodies, "Print the bodies, in order, and not the lines");
   return common::program_main(argc, argv, flags, [&] {
     std::vector<uring::get_request> requests;
+    requests.reserve(addresses.size());
     for (const std::string& each : addresses) requests.push_back(uring::parse_address(each));
     uring::io_context context;
     uring::fetching all{
