@@ -108,6 +108,33 @@ def test_a_chapter_must_not_see_the_starter_of_another(tmp_path: Path) -> None:
     ]
 
 
+def test_clang_sees_every_program_and_every_header_of_the_starters(tmp_path: Path) -> None:
+    folder = tmp_path / "01-first"
+    folder.mkdir()
+    for name in ("server.cpp", "echo.hpp", "loop.hpp"):
+        (folder / name).write_text("")
+
+    def command(target: str, file: Path | str) -> dict[str, str]:
+        said = f"clang++ -I '{folder}' -o x/CMakeFiles/{target}.dir/a.o -c '{file}'"
+        return {"command": said, "file": str(file)}
+
+    checks = starters.starter_checks(
+        [
+            command("common", "/common/flags.cpp"),
+            command("01-server", folder / "server.cpp"),
+            command("01-tests", "/tests/01-first/one_test.cpp"),
+            command("01-tests", "/tests/01-first/two_test.cpp"),
+        ],
+        tmp_path,
+    )
+    flags = ["clang++", "-I", str(folder), "-fsyntax-only"]
+    headers = [word for name in ("echo", "loop") for word in ("-include", f"{folder}/{name}.hpp")]
+    assert list(checks) == [
+        [*flags, str(folder / "server.cpp")],
+        [*flags, "-x", "c++", *headers, "/dev/null"],
+    ]
+
+
 def test_a_tree_holds_what_it_is_given_and_leaves_the_rest_untouched(
     chapter: Chapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,6 +82,45 @@ def test_tidy_begins_after_the_release_and_ends_before_its_turn(
     events.clear()
     assert verify(noted("release"), failing("asan"), noted("tidy"), fail_fast=True) == 1
     assert events == ["release", "ahead", "ended"]
+
+
+def test_pages_is_proved_beside_tool(
+    verify: Callable[..., int], tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool_runs, pages_runs = threading.Event(), threading.Event()
+
+    def meets(name: str, mine: threading.Event, other: threading.Event) -> Item:
+        def prove(context: Context) -> Outcome:
+            mine.set()
+            met = other.wait(5)
+            return Outcome("tests", 1, [] if met else [f"{name} was alone."])
+
+        return Item(name, name, prove)
+
+    tool = meets("tool", tool_runs, pages_runs)
+    pages = meets("pages", pages_runs, tool_runs)
+    assert verify(tool, holding("site"), pages) == 0
+    shown = capsys.readouterr().out
+    assert shown.index("[1/3] tool") < shown.index("[2/3] site") < shown.index("[3/3] pages")
+    assert [item["name"] for item in read_result(tmp_path)["items"]] == ["tool", "site", "pages"]
+    assert verify(pages) == 0, "alone it runs in its turn"
+
+
+def test_interrupted_it_does_not_wait_for_what_runs_beside(
+    verify: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = threading.Event()
+    monkeypatch.setattr(verify_run.processes, "kill_all", killed.set)
+
+    def until_killed(context: Context) -> Outcome:
+        return Outcome("tests", 1, [] if killed.wait(5) else ["It was waited for."])
+
+    def interrupted(context: Context) -> Outcome:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        verify(Item("tool", "tool", interrupted), Item("pages", "pages", until_killed))
+    assert killed.is_set()
 
 
 def test_a_failed_item_does_not_hide_the_next(

@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,17 +151,21 @@ def _groups_below(pid: int) -> set[int]:
     return groups - {pid, os.getpgrp()}
 
 
+def _kill_groups(groups: Iterable[int]) -> None:
+    for group in groups:
+        try:
+            os.killpg(group, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass  # PermissionError: all that is left runs as another user (sudo)
+
+
 def _kill_group(child: subprocess.Popen[bytes]) -> None:
     """Kills what is left of the group, then reaps its leader."""
     pidfd = _running.get(child.pid)
     if pidfd is None:
         return
     below = set() if _ended(child, 0) else _groups_below(child.pid)
-    for group in (child.pid, *below):
-        try:
-            os.killpg(group, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass  # PermissionError: all that is left runs as another user (sudo)
+    _kill_groups((child.pid, *below))
     child.wait()
     del _running[child.pid]
     os.close(pidfd)
@@ -182,10 +186,7 @@ def kill_all() -> None:
     with _starting:
         _closed = True
     for pid in list(_running):
-        try:
-            os.killpg(pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
+        _kill_groups((pid, *_groups_below(pid)))
 
 
 def _text(file: IO[bytes]) -> str:

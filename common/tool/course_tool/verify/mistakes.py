@@ -33,7 +33,7 @@ from course_tool.paths import TESTS, relative
 from course_tool.processes import run
 from course_tool.verify.cases import programs_of, target_of, targets_of_cases, test_files
 from course_tool.verify.outcome import Context, Outcome
-from course_tool.verify.solutions import NOTHING_SKIPPED
+from course_tool.verify.solutions import NOTHING_SKIPPED, SANITIZED
 from course_tool.verify.trees import WORK, BuildFolder, Tree, solution_texts
 
 CATALOGUE = TESTS / "mistakes"
@@ -152,9 +152,9 @@ class Laboratory:
     def folder(self, under: str = "") -> BuildFolder:
         if under not in self._folders:
             folder = BuildFolder(f"{self._name}-{under}" if under else self._name)
-            preset = "student-asan" if under == "asan" else "student"
+            preset, flags = ("student-asan", SANITIZED) if under == "asan" else ("student", "-Og")
             folder.configure(
-                preset, self.tree.root, CMAKE_CXX_FLAGS_DEBUG="-Og", COURSE_TESTS_ALONE="ON"
+                preset, self.tree.root, CMAKE_CXX_FLAGS_DEBUG=flags, COURSE_TESTS_ALONE="ON"
             )
             self._folders[under] = folder
         return self._folders[under]

@@ -10,8 +10,10 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
+from typing import Self
 
 from rich.text import Text
 
@@ -100,7 +102,8 @@ def _alone_in(work: Path) -> Iterator[None]:
 def _prove_all(selected: Sequence[Item], options: VerifyOptions, work: Path) -> int:
     (work / RESULT.name).unlink(missing_ok=True)
     verdicts: list[Verdict] = []
-    with ExitStack() as ahead:
+    started = time.monotonic()
+    with _Beside(options, work) as beside, ExitStack() as ahead:
         for position, item in enumerate(selected, start=1):
             if item.name == "tidy":
                 ahead.close()  # what it has not got to is left to the item
@@ -108,14 +111,48 @@ def _prove_all(selected: Sequence[Item], options: VerifyOptions, work: Path) -> 
                 ahead.enter_context(_tidy_ahead(work))
             place = f"[{position}/{len(selected)}]"
             console.out.print(f"{place} {item.name}: {item.claim}", style="bold")
-            verdict = prove(item, options, work)
+            beside.begin(item, selected)
+            verdict = beside.verdict(item) or prove(item, options, work)
             verdicts.append(verdict)
             _show(verdict)
             if options.fail_fast and not verdict.outcome.holds:
                 break
-    write_result(work / RESULT.name, verdicts)
-    _show_table(verdicts, len(selected) - len(verdicts))
+    seconds = time.monotonic() - started
+    write_result(work / RESULT.name, verdicts, seconds)
+    _show_table(verdicts, len(selected) - len(verdicts), seconds)
     return 0 if all(verdict.outcome.holds for verdict in verdicts) else 1
+
+
+class _Beside:
+    """Proves `pages` beside `tool`: a browser and servers that wait leave processors idle."""
+
+    def __init__(self, options: VerifyOptions, work: Path) -> None:
+        self._prove = lambda item: prove(item, options, work)
+        self._pool = ThreadPoolExecutor(1)
+        self._begun: dict[str, Future[Verdict]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if any(not each.done() for each in self._begun.values()):
+            processes.kill_all()  # interrupted, or enough has failed: nobody asks for it any more
+        self._pool.shutdown(cancel_futures=True)
+
+    def begin(self, item: Item, selected: Sequence[Item]) -> None:
+        """Called when an item's turn comes: starts the one that may run beside it."""
+        pages = [each for each in selected if each.name == "pages"]
+        if item.name == "tool" and pages:
+            self._begun["pages"] = self._pool.submit(self._silently, pages[0])
+
+    def _silently(self, item: Item) -> Verdict:
+        with console.without_progress():
+            return self._prove(item)
+
+    def verdict(self, item: Item) -> Verdict | None:
+        """Waits for it, if it was begun."""
+        begun = self._begun.get(item.name)
+        return begun.result() if begun else None
 
 
 def _may_start_tidy(selected: Sequence[Item], position: int) -> bool:
@@ -173,7 +210,7 @@ def _show(verdict: Verdict) -> None:
         console.out.print(line, style="green")
 
 
-def _show_table(verdicts: Sequence[Verdict], left_out: int) -> None:
+def _show_table(verdicts: Sequence[Verdict], left_out: int, seconds: float) -> None:
     columns = ["item", "what it proves", "proved>", "failed>", "seconds>", "verdict"]
     rows = [
         [
@@ -189,7 +226,6 @@ def _show_table(verdicts: Sequence[Verdict], left_out: int) -> None:
     console.out.print()
     console.out.print(console.table(None, columns, rows))
     failed = [verdict.item.name for verdict in verdicts if not verdict.outcome.holds]
-    seconds = sum(verdict.seconds for verdict in verdicts)
     took = f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
     if left_out:
         console.out.print(f"Stopped at the first failure; {left_out} items were not looked at.")
@@ -207,12 +243,12 @@ def _verdict_text(verdict: Verdict) -> Text:
     )
 
 
-def write_result(file: Path, verdicts: Sequence[Verdict]) -> None:
+def write_result(file: Path, verdicts: Sequence[Verdict], seconds: float) -> None:
     """What .ci/run counts, and what a reader looks up when the screen was too short."""
     result = {
         "passed": sum(verdict.outcome.proved for verdict in verdicts),
         "failed": sum(len(verdict.outcome.failures) for verdict in verdicts),
-        "seconds": round(sum(verdict.seconds for verdict in verdicts), 1),
+        "seconds": round(seconds, 1),
         "items": [_as_json(verdict) for verdict in verdicts],
     }
     file.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -18,25 +18,27 @@ SANITIZED = "-O0 -g1"
 
 
 def prove_release(context: Context) -> Outcome:
-    return _prove(context, "release", None)
+    return _prove(context, "release", None, CMAKE_DISABLE_PRECOMPILE_HEADERS="OFF")
 
 
 def prove_asan(context: Context) -> Outcome:
-    return _prove(context, "asan", None)
+    return _prove(context, "asan", None, CMAKE_CXX_FLAGS_DEBUG=SANITIZED)
 
 
 def prove_tsan(context: Context) -> Outcome:
     """TSan does not see the kernel's side of a ring, and so reports races that are none."""
     chapters = [chapter for chapter in all_chapters() if not chapter.features]
-    outcome = _prove(context, "tsan", chapters)
+    outcome = _prove(context, "tsan", chapters, CMAKE_CXX_FLAGS_DEBUG=SANITIZED)
     outcome.notes.append("chapters with a ring are left out: TSan cannot see the kernel's side")
     return outcome
 
 
-def _prove(context: Context, preset: str, chapters: Sequence[Chapter] | None) -> Outcome:
+def _prove(
+    context: Context, preset: str, chapters: Sequence[Chapter] | None, **definitions: str
+) -> Outcome:
     outcome = Outcome("tests")
     folder = BuildFolder(preset)
-    folder.configure(preset, COURSE_WERROR="ON", CMAKE_CXX_FLAGS_DEBUG=SANITIZED)
+    folder.configure(preset, COURSE_WERROR="ON", **definitions)
     if preset != "release" and "clang" not in (builds.compiler_for(preset) or ""):
         outcome.notes.append("no Clang here, so GCC's sanitizers, with asan-stack=0")
     wanted = (

@@ -177,41 +177,47 @@ def _check_red(context: Context, outcome: Outcome, result: TestResult, todo: str
 
 
 def _check_with_clang(context: Context, outcome: Outcome, tree: Tree) -> None:
-    """The starters and their tests again, by Clang's warnings; GCC's were errors in the build."""
+    """The starters again, by Clang's warnings; the tests are built by both compilers elsewhere."""
     clang = builds.newest_clang()
     if clang is None:
         outcome.notes.append("no Clang here, so its warnings were not asked for")
         return
     context.step(f"warnings of {Path(clang).name}")
-    folder = BuildFolder("starters-clang")  # for its flags: only its precompiled headers are built
-    folder.configure("student", tree.root, COURSE_WERROR="ON", CMAKE_CXX_COMPILER=clang)
-    ours = [command for command in folder.commands() if _owner(command)]
-    if not ours:
-        raise CourseError(f"{folder.path} has no compile command of a chapter.")
-    built = folder.build(_precompiled(ours, folder.path))
-    if built.returncode != 0:
-        raise CourseError(builds.build_failure(built.stdout + built.stderr))
-    with ThreadPoolExecutor(cores()) as pool:
-        outcome.fail_all(problem for problem in pool.map(_syntax_problem, ours) if problem)
-
-
-def _precompiled(commands: Sequence[dict[str, str]], root: Path) -> list[str]:
-    """The precompiled headers that the commands include, as ninja calls them."""
-    found = {
-        word
-        for command in commands
-        for word in shlex.split(command["command"])
-        if word.endswith(".pch")
-    }
-    return sorted(str(Path(word).relative_to(root)) for word in found)
-
-
-def _syntax_problem(command: dict[str, str]) -> str | None:
-    words = shlex.split(command["command"])
-    args = [*words[: words.index("-o")], "-fsyntax-only", command["file"]]
-    finished = run(
-        args, timeout_s=SYNTAX_TIMEOUT_S, cwd=Path(command["directory"]), env=builds.PLAIN_ENV
+    folder = BuildFolder("starters-clang")  # for its flags: nothing is built in it
+    folder.configure(
+        "student",
+        tree.root,
+        COURSE_WERROR="ON",
+        CMAKE_CXX_COMPILER=clang,
+        CMAKE_DISABLE_PRECOMPILE_HEADERS="ON",
     )
+    checks = list(starter_checks(folder.commands(), tree.chapters))
+    if not checks:
+        raise CourseError(f"{folder.path} has no compile command of a chapter.")
+    with ThreadPoolExecutor(cores()) as pool:
+        outcome.fail_all(problem for problem in pool.map(_syntax_problem, checks) if problem)
+
+
+def starter_checks(commands: Sequence[dict[str, str]], chapters: Path) -> Iterator[list[str]]:
+    """Compilers' calls that see all of the starters: each program; then each chapter's headers
+    with the flags of its tests, which may use everything that the chapter builds on."""
+    flags_of: dict[str, list[str]] = {}
+    for command in commands:
+        words = shlex.split(command["command"])
+        flags = words[: words.index("-o")]
+        owner = _owner(command)
+        if Path(command["file"]).is_relative_to(chapters):
+            yield [*flags, "-fsyntax-only", command["file"]]
+        elif owner is not None:
+            flags_of.setdefault(owner, flags)
+    for owner, flags in flags_of.items():
+        headers = sorted(chapters.glob(f"{owner}-*/*.hpp"))
+        included = [word for header in headers for word in ("-include", str(header))]
+        yield [*flags, "-fsyntax-only", "-x", "c++", *included, "/dev/null"]
+
+
+def _syntax_problem(args: list[str]) -> str | None:
+    finished = run(args, timeout_s=SYNTAX_TIMEOUT_S, env=builds.PLAIN_ENV)
     if finished.returncode == 0:
         return None
     return f"A starter has a warning of Clang: {builds.build_failure(finished.stderr)}"

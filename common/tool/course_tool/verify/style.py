@@ -151,10 +151,15 @@ def prove_headers(context: Context) -> Outcome:
     return outcome
 
 
-def _solution_commands() -> list[dict[str, str]]:
-    folder = BuildFolder("release")
+def _alone() -> BuildFolder:
+    """Where each file is compiled without a precompiled header, and so includes what it uses."""
+    folder = BuildFolder("alone")  # for its flags: nothing is built in it
     folder.configure("release", COURSE_WERROR="ON")
-    return [each for each in folder.commands() if Path(each["file"]).is_relative_to(ROOT)]
+    return folder
+
+
+def _solution_commands() -> list[dict[str, str]]:
+    return [each for each in _alone().commands() if Path(each["file"]).is_relative_to(ROOT)]
 
 
 def _flags_near(header: Path, commands: Iterable[dict[str, str]]) -> list[str]:
@@ -205,7 +210,7 @@ def _tidy_files() -> list[Path]:
 
 def _tidy_check(context: Context, tidy: str) -> Callable[[Path], str | None]:
     """What is wrong with a file; one that was found clean as it stands is not asked about again."""
-    database = BuildFolder("release").path
+    database = _alone().path
     known = TidyMemory(context.work / "tidy", f"{tidy} {clang_tidy.VERSION}")
 
     def problem(file: Path) -> str | None:
