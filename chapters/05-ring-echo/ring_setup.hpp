@@ -78,8 +78,8 @@ inline ring_mode set_up(::io_uring& ring, const ring_options& options) {
 }
 
 // The thread of ring_mode::sqpoll takes submissions when it gets to run. sqring_wait() returns when
-// there is room for one; who needs more would ask again and again in the time that it needs: for two
-// that are linked, half of a queue of two is not enough.
+// there is room for one; who needs more would ask again and again in the time that it needs. Half
+// of a queue of two has no room for two that are linked.
 inline void wait_for_poller(::io_uring& ring) {
   ::io_uring_sqring_wait(&ring);
   const unsigned wanted = std::min(std::max(ring.sq.ring_entries / 2, 2U), ring.sq.ring_entries);

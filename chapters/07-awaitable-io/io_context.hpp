@@ -36,8 +36,8 @@ class io_context : public io_queue {
   void spawn(task<> started);
 
   // Returns when every spawned task has ended. Throws what escaped one of them, the first if it was
-  // several; std::logic_error if tasks wait and no operation is in flight that could wake one, or if
-  // a coroutine calls it, which this thread would have to go on with.
+  // several; std::logic_error if tasks wait and no operation is in flight that could wake one, or
+  // if a coroutine calls it, which this thread would have to go on with.
   void run();
 
   // Spawns `first`, runs everything to its end, and returns what `first` returned. If it throws,

@@ -30,8 +30,8 @@ server_process start(const std::vector<std::string>& arguments = {}) {
 constexpr course_test::client_options small_buffers{.receive_buffer_bytes = 8 * 1024,
                                                     .send_buffer_bytes = 64 * 1024};
 
-// Sends until the server has stopped taking for a while; what it has taken is the pattern. On a busy
-// machine it comes to an end all the same, before it is idle itself.
+// Sends until the server has stopped taking for a while; what it has taken is the pattern. On a
+// busy machine it comes to an end all the same, before it is idle itself.
 std::size_t send_until_stalled(client& peer, std::chrono::milliseconds at_most = 500ms) {
   std::size_t sent = 0;
   const auto until = clock_type::now() + at_most;
