@@ -134,6 +134,19 @@ include([=[@CMAKE_SOURCE_DIR@/cmake/contract_tests.cmake]=])
   endif()
 endfunction()
 
+# course_ring_contract(05)
+#
+# The echo contract under every set of ring flags, and with rings that are soon full.
+function(course_ring_contract number)
+  course_echo_contract(${number})
+  foreach(flags IN ITEMS coop defer sqpoll)
+    course_echo_contract(${number} NAME ${flags} ARGS --ring-flags ${flags})
+  endforeach()
+  course_echo_contract(${number} NAME "tiny rings" ARGS --sq 4 --cq 8)
+  course_echo_contract(${number} NAME "defer, tiny rings"
+    ARGS --ring-flags defer --sq 4 --cq 8)
+endfunction()
+
 # course_echo_defect(05 first-loop "one MiB comes back unchanged" SAYS "missing bytes" ARGS --sq 4)
 #
 # A program that a page shows for its defects: a CTest test "05 first-loop fails: one MiB comes back

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,9 +27,11 @@
 
 namespace uring {
 
-// `addresses` is copied into the frame: the kernel reads each while it connects.
-inline task<common::unique_fd> connect_to_any(io_context& context,
-                                              std::vector<peer_address> addresses) {
+// `addresses` is copied into the frame: the kernel reads each while it connects. `wait` makes of a
+// request what is awaited, as in send_all().
+template <typename Wait = std::identity>
+task<common::unique_fd> connect_to_any(io_context& context, std::vector<peer_address> addresses,
+                                       Wait wait = {}) {
   std::string refusals;
   for (const peer_address& each : addresses) {
     const int type = SOCK_STREAM | SOCK_CLOEXEC;
@@ -37,7 +40,7 @@ inline task<common::unique_fd> connect_to_any(io_context& context,
     int error = EAFNOSUPPORT;
     if (socket.valid()) {
       const io_result connected =
-          co_await connect_op(context, socket.get(), each.generic(), each.bytes);
+          co_await wait(connect_op(context, socket.get(), each.generic(), each.bytes));
       if (connected) co_return socket;
       error = connected.error();
     }

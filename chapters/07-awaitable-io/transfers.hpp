@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <functional>
 #include <span>
 
 #include "file_operations.hpp"
@@ -33,9 +34,11 @@ inline task<> write_all(io_context& context, int fd, std::span<const std::byte> 
   }
 }
 
-inline task<> send_all(io_context& context, int socket, std::span<const std::byte> data) {
+// To a socket. `wait` makes of a request what is awaited: the request itself, if nothing is given.
+template <typename Wait = std::identity>
+task<> send_all(io_context& context, int socket, std::span<const std::byte> data, Wait wait = {}) {
   while (!data.empty()) {
-    const io_result sent = co_await send_op(context, socket, data);
+    const io_result sent = co_await wait(send_op(context, socket, data));
     if (!sent.is_passing()) data = data.subspan(sent.or_throw("send"));
   }
 }

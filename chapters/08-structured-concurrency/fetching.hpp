@@ -84,7 +84,7 @@ class fetching {
   task<fetched> get(const get_request& request, cancel_source& own) {
     fetched result;
     try {
-      result.body = co_await bounded_get{context_, own}.run(request);
+      result.body = co_await bounded_get(context_, request, own);
     } catch (const std::exception& error) {
       result.failure = own.is_canceled() ? canceled : error.what();
     }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // One GET over HTTP/1.1: every address of the host in turn, the answer's head, and all of its body.
 // Owns     the connection, while it runs.
-// Lifetime `context` and `into` must live until the task has ended.
+// Lifetime `context`, `request` and `into` must live until the task has ended.
 // Threads  the one that runs `context`; resolve() blocks it at the beginning.
 // Errors   std::runtime_error if there is no such host, nobody answers, the answer is not 2xx, is
 //          broken, or ends before its body does; std::system_error from sockets and files.
-// Rule     the head is bounded by head_bytes_max. The body is not: it goes out as it comes in.
+// Rule     the head is bounded by head_bytes_max. The body is not: it goes out as it comes in, to
+//          whatever has begin(), add() and keep(), such as a download.
 // See      rfc9112
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -22,7 +24,6 @@
 
 #include "body_decoder.hpp"
 #include "connect_to_any.hpp"
-#include "download.hpp"
 #include "io_context.hpp"
 #include "operations.hpp"
 #include "resolve.hpp"
@@ -59,12 +60,15 @@ inline void refuse_gaps(const std::string& part) {
          "\r\nUser-Agent: ring-by-ring\r\nAccept: */*\r\nConnection: close\r\n\r\n";
 }
 
-// The receiving side of a connection: a buffer, and what of it has not been understood yet.
+// The receiving side of a connection: a buffer, and what of it has not been understood yet. `wait`
+// makes of a request what is awaited, as in send_all().
+template <typename Wait = std::identity>
 class http_input {
  public:
   static constexpr std::size_t head_bytes_max = 16 * 1024;
 
-  http_input(io_context& context, int socket) noexcept : context_{context}, socket_{socket} {}
+  http_input(io_context& context, int socket, Wait wait = {}) noexcept
+      : context_{context}, socket_{socket}, wait_{wait} {}
   http_input(http_input&&) = delete;  // the kernel writes into the buffer
 
   // The answer's head. Those of 1xx come before it and say nothing that a GET needs.
@@ -78,7 +82,8 @@ class http_input {
   }
 
   // All of the body.
-  task<> body(const response_head& head, download& into) {
+  template <typename Into>
+  task<> body(const response_head& head, Into& into) {
     body_decoder decoder{head};
     while (true) {
       const std::string_view data = decoder.take(unread_);
@@ -109,7 +114,8 @@ class http_input {
     unread_ = {buffer_.data(), unread_.size()};
     const std::span<char> room = std::span{buffer_}.subspan(unread_.size());
     while (true) {
-      const io_result received = co_await recv_op(context_, socket_, std::as_writable_bytes(room));
+      const io_result received =
+          co_await wait_(recv_op(context_, socket_, std::as_writable_bytes(room)));
       if (received.is_passing()) continue;
       const std::size_t bytes = received.or_throw("recv");
       unread_ = {buffer_.data(), unread_.size() + bytes};
@@ -119,17 +125,19 @@ class http_input {
 
   io_context& context_;
   int socket_;
+  Wait wait_;
   std::array<char, head_bytes_max> buffer_;
   std::string_view unread_;  // a part of buffer_
 };
 
-inline task<> http_get(io_context& context, get_request request, download& into) {
+template <typename Into, typename Wait = std::identity>
+task<> http_get(io_context& context, const get_request& request, Into& into, Wait wait = {}) {
   const std::string text = to_text(request);
   std::vector<peer_address> addresses = resolve(request.host, request.port);
-  const common::unique_fd socket = co_await connect_to_any(context, std::move(addresses));
-  co_await send_all(context, socket.get(), std::as_bytes(std::span{text}));
+  const common::unique_fd socket = co_await connect_to_any(context, std::move(addresses), wait);
+  co_await send_all(context, socket.get(), std::as_bytes(std::span{text}), wait);
 
-  http_input input{context, socket.get()};
+  http_input input{context, socket.get(), wait};
   const response_head head = co_await input.head();
   if (head.status / 100 != 2) {
     throw bad_response{std::to_string(head.status) + " " + head.reason};

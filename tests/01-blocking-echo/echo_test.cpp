@@ -18,6 +18,7 @@
 
 using namespace std::chrono_literals;
 using course_test::background;
+using course_test::bytes_of;
 using course_test::compare_bytes;
 using course_test::identical;
 using course_test::pattern;
@@ -27,10 +28,6 @@ using course_test::unix_pair;
 namespace {
 
 constexpr std::size_t more_than_any_buffer_bytes = 8 * 1024 * 1024;
-
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span{text});
-}
 
 bool readable_within(int socket, std::chrono::milliseconds deadline) {
   ::pollfd waiting{.fd = socket, .events = POLLIN, .revents = 0};

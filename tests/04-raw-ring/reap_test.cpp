@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "errors.hpp"
 #include "fake_ring.hpp"
 #include "live_ring.hpp"
+#include "pipe_ends.hpp"
 #include "refuse_calls.hpp"
 #include "store_trap.hpp"
 
@@ -228,16 +228,13 @@ TEST_CASE("04.3 a failed request has its errno in res, negative", "[04.3]") {
 }
 
 TEST_CASE("04.3 waiting submits what was taken, and waits for what comes later", "[04.3]") {
-  std::array<int, 2> pipe{};
-  common::check(::pipe2(pipe.data(), O_CLOEXEC), "pipe2");
-  const common::unique_fd reader{pipe[0]};
-  const common::unique_fd writer{pipe[1]};
+  const course_test::pipe_ends pipe = course_test::make_pipe();
   std::array<char, 16> buffer{};
   live_ring ring{4};
-  ring.add_read(reader.get(), buffer.data(), buffer.size(), 9);
+  ring.add_read(pipe.read.get(), buffer.data(), buffer.size(), 9);
   std::jthread later{[&] {
     std::this_thread::sleep_for(std::chrono::milliseconds{30});  // so that wait() has to wait
-    [[maybe_unused]] const auto written = ::write(writer.get(), "hello", 5);
+    [[maybe_unused]] const auto written = ::write(pipe.write.get(), "hello", 5);
   }};
   const completion read = ring->wait();
   CHECK((read.user_data == 9 && read.res == 5));

@@ -17,6 +17,7 @@
 #include "errors.hpp"
 #include "fake_ring.hpp"
 #include "live_ring.hpp"
+#include "pipe_ends.hpp"
 #include "refuse_calls.hpp"
 #include "store_trap.hpp"
 
@@ -206,30 +207,24 @@ TEST_CASE("04.2 the kernel takes what was published, in one entry", "[04.2]") {
 }
 
 TEST_CASE("04.2 submitting without waiting does not wait", "[04.2]") {
-  std::array<int, 2> pipe{};
-  common::check(::pipe2(pipe.data(), O_CLOEXEC), "pipe2");
-  const common::unique_fd reader{pipe[0]};
-  const common::unique_fd writer{pipe[1]};
+  const course_test::pipe_ends pipe = course_test::make_pipe();
   char byte = 0;
   live_ring ring{4};
-  ring.add_read(reader.get(), &byte, 1, 7);
+  ring.add_read(pipe.read.get(), &byte, 1, 7);
   UNSCOPED_INFO("a read of an empty pipe completes later; wanted was 0");
   CHECK(ring->submit_and_wait(0) == entered::ok);
   CHECK(ring->unsubmitted() == 0);
   CHECK(ring.completed() == 0);
-  common::check(::write(writer.get(), "x", 1), "write");
+  common::check(::write(pipe.write.get(), "x", 1), "write");
   CHECK(ring->submit_and_wait(1) == entered::ok);
   CHECK(byte == 'x');
 }
 
 TEST_CASE("04.2 a signal while it waits is an interruption, not a failure", "[04.2]") {
-  std::array<int, 2> pipe{};
-  common::check(::pipe2(pipe.data(), O_CLOEXEC), "pipe2");
-  const common::unique_fd reader{pipe[0]};
-  const common::unique_fd writer{pipe[1]};
+  const course_test::pipe_ends pipe = course_test::make_pipe();
   char byte = 0;
   live_ring ring{4};
-  ring.add_read(reader.get(), &byte, 1, 7);
+  ring.add_read(pipe.read.get(), &byte, 1, 7);
   REQUIRE(ring->submit_and_wait(0) == entered::ok);  // an entry that takes SQEs returns their count
   entered got = entered::ok;
   bool relieved = false;  // the wait went on after its signals, until somebody wrote
@@ -242,7 +237,7 @@ TEST_CASE("04.2 a signal while it waits is an interruption, not a failure", "[04
       }
       relieved = !interrupted.stop_requested();
       if (relieved) [[maybe_unused]]
-        const auto written = ::write(writer.get(), "x", 1);
+        const auto written = ::write(pipe.write.get(), "x", 1);
     }};
     UNSCOPED_INFO("enter() returned -EINTR: a signal came, and nothing was lost");
     CHECK_NOTHROW(got = ring->submit_and_wait(1));
@@ -253,7 +248,7 @@ TEST_CASE("04.2 a signal while it waits is an interruption, not a failure", "[04
       "it did not wait: without IORING_ENTER_GETEVENTS the kernel ignores `wanted`, and if it was "
       "told to take more SQEs than there are, it does not wait either: unsubmitted() counts them");
   CHECK(got == entered::interrupted);
-  common::check(::write(writer.get(), "x", 1), "write");
+  common::check(::write(pipe.write.get(), "x", 1), "write");
   CHECK(ring->submit_and_wait(1) == entered::ok);
   CHECK(byte == 'x');
 }

@@ -2,7 +2,6 @@
 // Task 05.2, and 05.3 at work: the loop with its clients in the test.
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "ring_echo.hpp"
 #include "serving.hpp"
 #include "socket_pair.hpp"
+#include "stalled_client.hpp"
 
 using namespace std::chrono_literals;
 using course_test::client;
@@ -164,29 +164,19 @@ TEST_CASE("05.2 out of descriptors it rests, and goes on when one is free", "[05
 TEST_CASE("05.3 a reader that comes late gets every byte", "[05.3]") {
   fixture server{course_test::listen_on_any_port(4096)};  // its clients' sends are short
   const serving loop{server};
-  client late{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 64 * 1024}};
-  std::string sent;
-  int full = 0;
-  while (full < 20) {  // until the server has stopped reading for a while
-    const std::string message = course_test::pattern(3, 64 * 1024, sent.size());
-    const std::size_t taken = late.send_some(message);
-    sent.append(message, 0, taken);
-    full = taken == 0 ? full + 1 : 0;
-    std::this_thread::sleep_for(5ms);
-  }
+  client late{server.port, course_test::small_buffers};
+  const std::size_t sent =
+      course_test::send_until_stalled(late, 2 * course_test::kernel_buffer_bytes_max());
   UNSCOPED_INFO("missing bytes: the rest of a short send was dropped");
-  CHECK(course_test::compare_bytes(late.recv_exactly(sent.size()), sent) == identical);
+  CHECK(course_test::compare_bytes(late.recv_exactly(sent), course_test::pattern(0, sent)) ==
+        identical);
 }
 
 TEST_CASE("05.4 fifty clients are served through a ring with four entries", "[05.4]") {
   fixture server{{.sq_entries = 4, .cq_entries = 8}};
   const serving loop{server};
   std::vector<client> clients = course_test::connect_many(server.port, 50);
-  std::vector<std::string> messages;
-  messages.reserve(clients.size());
-  for (unsigned i = 0; i < clients.size(); ++i) {
-    messages.push_back(course_test::pattern(i, 20'000));
-  }
+  const auto messages = course_test::own_messages(clients.size(), 20'000);
   UNSCOPED_INFO("more completions in one turn than the submission queue has room for answers");
   CHECK(course_test::compare_all(course_test::echo_all(clients, messages), messages) == identical);
 }

@@ -6,8 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "allocations.hpp"
+#include "counted.hpp"
 #include "driver.hpp"
-#include "live.hpp"
+#include "gate.hpp"
 #include "task.hpp"
 
 using course_test::blocks_left_by;

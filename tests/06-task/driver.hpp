@@ -9,7 +9,6 @@
 
 #include <coroutine>
 #include <exception>
-#include <string>
 #include <utility>
 
 #include "outcome.hpp"
@@ -88,22 +87,5 @@ uring::outcome<T> run(uring::task<T> awaited) {
   outermost.start();
   return result;
 }
-
-// Somebody else's event: who awaits it waits until open().
-class gate {
- public:
-  gate() = default;
-  gate(gate&&) = delete;
-
-  [[nodiscard]] bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> waiting) noexcept { waiting_ = waiting; }
-  void await_resume() const noexcept {}
-
-  [[nodiscard]] bool somebody_waits() const noexcept { return waiting_ != nullptr; }
-  void open() { std::exchange(waiting_, nullptr).resume(); }
-
- private:
-  std::coroutine_handle<> waiting_;
-};
 
 }  // namespace course_test

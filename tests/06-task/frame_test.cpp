@@ -6,7 +6,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "live.hpp"
+#include "allocations.hpp"
+#include "counted.hpp"
 #include "task.hpp"
 
 using course_test::blocks_left_by;

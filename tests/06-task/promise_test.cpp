@@ -10,8 +10,8 @@
 #include <thread>
 #include <utility>
 
+#include "counted.hpp"
 #include "driver.hpp"
-#include "live.hpp"
 #include "sync_wait.hpp"
 #include "task.hpp"
 

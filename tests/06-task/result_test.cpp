@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "allocations.hpp"
+#include "counted.hpp"
 #include "driver.hpp"
-#include "live.hpp"
 #include "task.hpp"
 
 using course_test::blocks_left_by;

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "live.hpp"
+#include "counted.hpp"
 #include "task.hpp"
 
 using course_test::counted;

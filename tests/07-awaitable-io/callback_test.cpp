@@ -12,9 +12,12 @@
 #include <thread>
 #include <tuple>
 
+#include "counted.hpp"
 #include "from_callback.hpp"
 #include "sync_wait.hpp"
 
+using course_test::counted;
+using course_test::live_scope;
 using uring::from_callback;
 using uring::sync_wait;
 using uring::task;
@@ -48,15 +51,6 @@ task<std::size_t> sum_of_two_reads(fake_device& device) {
   const answer second = co_await from_callback<std::error_code, std::size_t>(start);
   co_return std::get<1>(first) + std::get<1>(second);
 }
-
-// Counts copies that live, to find one that is destroyed twice or never.
-struct tracked {
-  explicit tracked(int& to) : alive{&to} { ++*alive; }
-  tracked(tracked&& other) noexcept : alive{other.alive} { ++*alive; }
-  tracked& operator=(tracked&&) noexcept = default;
-  ~tracked() { --*alive; }
-  int* alive;
-};
 
 }  // namespace
 
@@ -106,13 +100,14 @@ TEST_CASE("07 a callback may bring nothing, or what can only be moved") {
   sync_wait(from_callback<>([](auto done) { done(); }));
   const auto give = [](auto done) { done(std::make_unique<int>(5)); };
   CHECK(*sync_wait(from_callback<std::unique_ptr<int>>(give)) == 5);
-  int alive = 0;
+  const live_scope before;
   {
-    const auto track = [&alive](auto done) { done(tracked{alive}); };
-    const tracked got = sync_wait(from_callback<tracked>(track));
-    CHECK(alive == 1);
+    const auto track = [](auto done) { done(counted{}); };
+    const counted got = sync_wait(from_callback<counted>(track));
+    CHECK(before.leaked_objects() == 1);
   }
-  CHECK(alive == 0);
+  UNSCOPED_INFO("it was destroyed twice, or never");
+  CHECK(before.leaked_objects() == 0);
 }
 
 TEST_CASE("07 what start throws comes out of the await") {

@@ -21,28 +21,4 @@ struct eager {
   };
 };
 
-// Suspends whoever awaits it until the test opens it.
-class gate {
- public:
-  bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> waiting) noexcept { waiting_ = waiting; }
-  void await_resume() const noexcept {}
-
-  void open() { waiting_.resume(); }
-
- private:
-  std::coroutine_handle<> waiting_;
-};
-
-// Counts those that live: a local variable of a coroutine tells whether its frame does.
-class counted {
- public:
-  explicit counted(int& alive) noexcept : alive_{alive} { ++alive_; }
-  counted(counted&&) = delete;
-  ~counted() { --alive_; }
-
- private:
-  int& alive_;
-};
-
 }  // namespace course_test

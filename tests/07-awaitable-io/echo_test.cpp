@@ -3,7 +3,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "allocations.hpp"
@@ -18,6 +17,7 @@
 #include "scripted_kernel.hpp"
 #include "serving.hpp"
 #include "socket_pair.hpp"
+#include "stalled_client.hpp"
 #include "watchdog.hpp"
 
 using namespace std::chrono_literals;
@@ -159,18 +159,12 @@ TEST_CASE("07.5 a reader that comes late gets every byte", "[07.5]") {
   const watchdog deadline{15s, "the client was to be served"};
   fixture server{course_test::listen_on_any_port(4096)};  // its clients' sends are short
   const serving loop{server};
-  client late{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 64 * 1024}};
-  std::string sent;
-  int full = 0;
-  while (full < 20) {  // until the server has stopped reading for a while
-    const std::string message = course_test::pattern(3, 64 * 1024, sent.size());
-    const std::size_t taken = late.send_some(message);
-    sent.append(message, 0, taken);
-    full = taken == 0 ? full + 1 : 0;
-    std::this_thread::sleep_for(5ms);
-  }
+  client late{server.port, course_test::small_buffers};
+  const std::size_t sent =
+      course_test::send_until_stalled(late, 2 * course_test::kernel_buffer_bytes_max());
   UNSCOPED_INFO("missing bytes: the rest of a short send was dropped");
-  CHECK(course_test::compare_bytes(late.recv_exactly(sent.size()), sent) == identical);
+  CHECK(course_test::compare_bytes(late.recv_exactly(sent), course_test::pattern(0, sent)) ==
+        identical);
 }
 
 TEST_CASE("07 an echo allocates nothing") {
@@ -209,11 +203,7 @@ TEST_CASE("07 fifty clients are served through a ring with four entries") {
   fixture server{{.sq_entries = 4, .cq_entries = 8}};
   const serving loop{server};
   std::vector<client> clients = course_test::connect_many(server.port, 50);
-  std::vector<std::string> messages;
-  messages.reserve(clients.size());
-  for (unsigned i = 0; i < clients.size(); ++i) {
-    messages.push_back(course_test::pattern(i, 20'000));
-  }
+  const auto messages = course_test::own_messages(clients.size(), 20'000);
   CHECK(course_test::compare_all(course_test::echo_all(clients, messages), messages) == identical);
 }
 

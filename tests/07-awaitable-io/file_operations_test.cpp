@@ -3,7 +3,6 @@
 #include "file_operations.hpp"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <array>
 #include <catch2/catch_test_macros.hpp>
@@ -15,47 +14,29 @@
 #include <string>
 #include <string_view>
 
+#include "bytes.hpp"
 #include "errors.hpp"
 #include "io_context.hpp"
 #include "large_span.hpp"
 #include "path_operations.hpp"
+#include "pipe_ends.hpp"
 #include "registered_buffer.hpp"
+#include "result_of.hpp"
 #include "transfers.hpp"
 #include "unique_fd.hpp"
 
 namespace fs = std::filesystem;
 using Catch::Matchers::ContainsSubstring;
+using course_test::bytes_of;
+using course_test::make_pipe;
+using course_test::pipe_ends;
+using course_test::result_of;
+using course_test::text_of;
 using uring::io_context;
 using uring::io_request;
 using uring::io_result;
-using uring::task;
 
 namespace {
-
-template <typename Prepare>
-task<int> result_of(io_request<Prepare> request) {
-  const io_result ended = co_await request;
-  co_return ended ? ended.fd() : -ended.error();
-}
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span{text});
-}
-
-std::string text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-struct pipe_ends {
-  common::unique_fd read;
-  common::unique_fd write;
-};
-
-pipe_ends make_pipe() {
-  std::array<int, 2> fds{};
-  common::check(::pipe2(fds.data(), O_CLOEXEC), "pipe2");
-  return {common::unique_fd{fds[0]}, common::unique_fd{fds[1]}};
-}
 
 // A folder of its own, removed at the end.
 struct fixture {

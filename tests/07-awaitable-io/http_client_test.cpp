@@ -161,7 +161,7 @@ TEST_CASE("07 a status that is no success is an error with the server's words") 
 
 TEST_CASE("07 a head without an end is given up at its limit") {
   const std::string start = "HTTP/1.1 200 OK\r\nX: ";
-  const std::size_t room = uring::http_input::head_bytes_max - start.size();
+  const std::size_t room = uring::http_input<>::head_bytes_max - start.size();
   {
     http_peer server{start + std::string(room - 4, 'x') + "\r\n\r\nbody"};
     CHECK(get(server.port()).stdout_text == "body");

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "eager.hpp"
+#include "counted.hpp"
 #include "operations.hpp"
 #include "process_counts.hpp"
 #include "socket_pair.hpp"
@@ -41,8 +41,8 @@ task<> note_twice(io_context& context, std::string name, std::string& notes) {
   notes += name + "2 ";
 }
 
-task<> wait_for_nobody(int& alive) {
-  const counted frame{alive};
+task<> wait_for_nobody() {
+  const counted frame;
   co_await std::suspend_always{};
 }
 
@@ -66,8 +66,8 @@ task<std::string> what_a_second_run_says(io_context& context) {
 }
 
 // Waits in vain on a silent socket, until somebody cancels it.
-task<> wait_for_data(io_context& context, int socket, int& alive, int& ended_with) {
-  const counted frame{alive};
+task<> wait_for_data(io_context& context, int socket, int& ended_with) {
+  const counted frame;
   const io_result readable = co_await uring::poll_op(context, socket, POLLIN);
   ended_with = readable.error();
 }
@@ -119,24 +119,22 @@ TEST_CASE("07.3 everything that has completed is delivered", "[07.3]") {
 
 TEST_CASE("07.3 tasks that nothing can wake are an error, not a sleep", "[07.3]") {
   const watchdog deadline{3s, "nothing is in flight, so nothing will ever complete: say so"};
-  int alive = 0;
   io_context context;
-  context.spawn(wait_for_nobody(alive));
+  context.spawn(wait_for_nobody());
   CHECK_THROWS_MATCHES(context.run(), std::logic_error,
                        Catch::Matchers::MessageMatches(ContainsSubstring("in flight")));
   UNSCOPED_INFO("run() leaves only when no task is left");
-  CHECK(alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("07.3 who fails before it wakes another is the one that is told of", "[07.3]") {
   const watchdog deadline{3s, "nothing is in flight, so nothing will ever complete: say so"};
-  int alive = 0;
   io_context context;
-  context.spawn(wait_for_nobody(alive));
+  context.spawn(wait_for_nobody());
   context.spawn(fail_after_a_nop(context));
   UNSCOPED_INFO("that a task waits in vain is what came of it: throw what escaped the other one");
   CHECK_THROWS_WITH(context.run(), "the first to fail");
-  CHECK(alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("07.3 a result comes out of run", "[07.3]") {
@@ -166,12 +164,11 @@ TEST_CASE("07.3 a hundred operations in flight go through a queue of four", "[07
 TEST_CASE("07.3 what escapes one task ends the others, and run throws it", "[07.3]") {
   const watchdog deadline{5s, "an exception escaped: what the others wait for is to be canceled"};
   const course_test::socket_pair silent = course_test::unix_pair();
-  int alive = 0;
   int ended_with = 0;
   io_context context;
-  context.spawn(wait_for_data(context, silent.theirs.get(), alive, ended_with));
+  context.spawn(wait_for_data(context, silent.theirs.get(), ended_with));
   context.spawn(fail_after_a_nop(context));
   CHECK_THROWS_WITH(context.run(), "the first to fail");
-  CHECK(alive == 0);
+  CHECK(counted::live() == 0);
   CHECK(ended_with == ECANCELED);
 }

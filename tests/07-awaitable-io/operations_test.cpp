@@ -17,14 +17,20 @@
 #include <thread>
 #include <vector>
 
+#include "bytes.hpp"
 #include "file_operations.hpp"
 #include "large_span.hpp"
 #include "listen.hpp"
 #include "process_counts.hpp"
+#include "result_of.hpp"
 #include "socket_pair.hpp"
 #include "watchdog.hpp"
 
 using namespace std::chrono_literals;
+using course_test::bytes_of;
+using course_test::loopback;
+using course_test::result_of;
+using course_test::text_of;
 using course_test::watchdog;
 using uring::io_context;
 using uring::io_request;
@@ -32,21 +38,6 @@ using uring::io_result;
 using uring::task;
 
 namespace {
-
-// Runs one request to its end: res, as the kernel gave it.
-template <typename Prepare>
-task<int> result_of(io_request<Prepare> request) {
-  const io_result ended = co_await request;
-  co_return ended ? ended.fd() : -ended.error();
-}
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span{text});
-}
-
-std::string text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 struct fixture {
   io_context context;
@@ -101,14 +92,6 @@ class message : public uring::io_operation {
 task<int> receive_message(message& from) {
   const int value = co_await from;
   co_return value;
-}
-
-::sockaddr_in loopback(std::uint16_t port) {
-  ::sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
 }
 
 }  // namespace

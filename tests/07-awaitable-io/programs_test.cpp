@@ -6,15 +6,15 @@
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <span>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "bytes.hpp"
 #include "child_process.hpp"
-#include "errors.hpp"
 #include "io_context.hpp"
+#include "pipe_ends.hpp"
 #include "socket_pair.hpp"
 #include "transfers.hpp"
 #include "watchdog.hpp"
@@ -59,24 +59,21 @@ TEST_CASE("07 write_all goes on after a short write, also into a pipe that does 
   for (const int flags : {O_CLOEXEC, O_CLOEXEC | O_NONBLOCK}) {
     const course_test::watchdog deadline{std::chrono::milliseconds{10'000},
                                          "what does not fit now has to go later"};
-    std::array<int, 2> fds{};
-    common::check(::pipe2(fds.data(), flags), "pipe2");
-    const common::unique_fd in{fds[0]};
-    common::unique_fd out{fds[1]};
+    course_test::pipe_ends pipe = course_test::make_pipe(flags);
     const std::string sent(1'000'000, 'x');
     std::size_t got = 0;
-    std::jthread reader{[&in, &got, &sent] {
+    std::jthread reader{[&pipe, &got, &sent] {
       std::array<char, 50'000> buffer;
       while (got < sent.size()) {
-        const ::ssize_t bytes = ::read(in.get(), buffer.data(), buffer.size());
+        const ::ssize_t bytes = ::read(pipe.read.get(), buffer.data(), buffer.size());
         if (bytes > 0) got += static_cast<std::size_t>(bytes);
         if (bytes == 0) return;
         std::this_thread::sleep_for(std::chrono::milliseconds{1});
       }
     }};
     uring::io_context context;
-    context.run(uring::write_all(context, out.get(), std::as_bytes(std::span{sent})));
-    out.reset();
+    context.run(uring::write_all(context, pipe.write.get(), course_test::bytes_of(sent)));
+    pipe.write.reset();
     reader.join();
     CHECK(got == sent.size());
   }
@@ -95,7 +92,7 @@ TEST_CASE("07 send_all goes on after a short send") {
     }
   }};
   uring::io_context context;
-  context.run(uring::send_all(context, sockets.theirs.get(), std::as_bytes(std::span{sent})));
+  context.run(uring::send_all(context, sockets.theirs.get(), course_test::bytes_of(sent)));
   sockets.theirs.reset();
   reader.join();
   CHECK(got == sent.size());

@@ -7,7 +7,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "eager.hpp"
+#include "counted.hpp"
+#include "gate.hpp"
 #include "spawned_tasks.hpp"
 
 using course_test::counted;
@@ -17,8 +18,8 @@ using uring::task;
 
 namespace {
 
-task<> pass(gate& first, int& alive, int& steps) {
-  const counted frame{alive};
+task<> pass(gate& first, int& steps) {
+  const counted frame;
   ++steps;
   co_await first;
   ++steps;
@@ -69,29 +70,27 @@ task<> wait_for_nobody(std::string& log, char name) {
 
 TEST_CASE("07.2 a started task runs up to its first wait", "[07.2]") {
   gate first;
-  int alive = 0;
   int steps = 0;
   spawned_tasks tasks;
-  tasks.start(pass(first, alive, steps));
+  tasks.start(pass(first, steps));
   UNSCOPED_INFO("a task is lazy: something has to await it before its body runs");
   CHECK(steps == 1);
   UNSCOPED_INFO("it waits, so it is still there");
   CHECK(tasks.size() == 1);
-  CHECK(alive == 1);
+  CHECK(counted::live() == 1);
 }
 
 TEST_CASE("07.2 a task that has ended is gone, frame and all", "[07.2]") {
   gate first;
-  int alive = 0;
   int steps = 0;
   spawned_tasks tasks;
-  tasks.start(pass(first, alive, steps));
+  tasks.start(pass(first, steps));
   REQUIRE(steps == 1);
   first.open();
   CHECK(steps == 2);
   UNSCOPED_INFO("who runs until empty() would wait for ever");
   CHECK(tasks.empty());
-  CHECK(alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("07.2 a task that never waits has ended when start returns", "[07.2]") {
@@ -130,16 +129,15 @@ TEST_CASE("07.2 of several exceptions the first is kept", "[07.2]") {
 TEST_CASE("07.2 tasks that have not ended are destroyed with their owner", "[07.2]") {
   gate first;
   gate second;
-  int alive = 0;
   int steps = 0;
   {
     spawned_tasks tasks;
-    tasks.start(pass(first, alive, steps));
-    tasks.start(pass(second, alive, steps));
-    REQUIRE(alive == 2);
+    tasks.start(pass(first, steps));
+    tasks.start(pass(second, steps));
+    REQUIRE(counted::live() == 2);
   }
   CHECK(steps == 2);
-  CHECK(alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("07.2 tasks that have not ended are destroyed in the reverse order of their start",

@@ -17,14 +17,14 @@
 #include <thread>
 #include <vector>
 
-#include "eager.hpp"
-#include "errors.hpp"
+#include "counted.hpp"
 #include "fd_scope.hpp"
 #include "feature.hpp"
 #include "file_operations.hpp"
 #include "listen.hpp"
 #include "operations.hpp"
 #include "path_operations.hpp"
+#include "pipe_ends.hpp"
 #include "refuse_calls.hpp"
 #include "scope_exit.hpp"
 #include "scripted_kernel.hpp"
@@ -46,42 +46,29 @@ namespace {
 struct silence {
   course_test::socket_pair sockets = course_test::unix_pair();
   common::unique_fd listener = common::listen_on("127.0.0.1", 0);
-  common::unique_fd pipe_in;
-  common::unique_fd pipe_out;
+  course_test::pipe_ends pipe = course_test::make_pipe();
   std::array<std::byte, 64> buffer{};
-
-  silence() {
-    std::array<int, 2> fds{};
-    common::check(::pipe2(fds.data(), O_CLOEXEC), "pipe2");
-    pipe_in = common::unique_fd{fds[0]};
-    pipe_out = common::unique_fd{fds[1]};
-  }
-};
-
-struct endings {
-  int alive = 0;
-  int canceled = 0;
 };
 
 template <typename Prepare>
-task<> hang(io_request<Prepare> request, endings& all) {
-  const counted frame{all.alive};
+task<> hang(io_request<Prepare> request, int& canceled) {
+  const counted frame;
   const io_result ended = co_await request;
   if (ended.error() == ECANCELED || ended.error() == EINTR) {
-    ++all.canceled;
+    ++canceled;
   } else {
     FAIL_CHECK("it completed with " << ended.error() << ", but there was nothing to complete it");
   }
 }
 
 // All of them wait for what does not come.
-int spawn_all(io_context& context, silence& nothing, endings& all) {
+int spawn_all(io_context& context, silence& nothing, int& canceled) {
   const int socket = nothing.sockets.theirs.get();
-  context.spawn(hang(uring::recv_op(context, socket, nothing.buffer), all));
-  context.spawn(hang(uring::read_op(context, nothing.pipe_in.get(), nothing.buffer), all));
-  context.spawn(hang(uring::accept_op(context, nothing.listener.get()), all));
-  context.spawn(hang(uring::timeout_op(context, 1h), all));
-  context.spawn(hang(uring::poll_op(context, socket, POLLIN), all));
+  context.spawn(hang(uring::recv_op(context, socket, nothing.buffer), canceled));
+  context.spawn(hang(uring::read_op(context, nothing.pipe.read.get(), nothing.buffer), canceled));
+  context.spawn(hang(uring::accept_op(context, nothing.listener.get()), canceled));
+  context.spawn(hang(uring::timeout_op(context, 1h), canceled));
+  context.spawn(hang(uring::poll_op(context, socket, POLLIN), canceled));
   return 5;
 }
 
@@ -91,12 +78,12 @@ task<> stop_after(io_context& context, std::chrono::milliseconds after) {
 }
 
 // Does not take the hint, a few times.
-task<> try_again(io_context& context, silence& nothing, endings& all, int times) {
-  const counted frame{all.alive};
+task<> try_again(io_context& context, silence& nothing, int& canceled, int times) {
+  const counted frame;
   for (int i = 0; i < times; ++i) {
     const io_result received =
         co_await uring::recv_op(context, nothing.sockets.theirs.get(), nothing.buffer);
-    if (received.error() == ECANCELED) ++all.canceled;
+    if (received.error() == ECANCELED) ++canceled;
   }
 }
 
@@ -112,8 +99,8 @@ task<> fail_now() {
   co_return;
 }
 
-task<> receive_into_own_frame(io_context& context, int socket, int& alive) {
-  const counted frame{alive};
+task<> receive_into_own_frame(io_context& context, int socket) {
+  const counted frame;
   std::array<std::byte, 4096> buffer;
   (void)co_await uring::recv_op(context, socket, buffer);
 }
@@ -142,30 +129,30 @@ TEST_CASE("07 a stop ends operations that wait for what does not come") {
   const watchdog deadline{5s, "a stop has to cancel whatever waits"};
   silence nothing;
   const course_test::fd_scope fds;
-  endings all;
+  int canceled = 0;
   {
     io_context context{{.mode = mode}};
-    const int count = spawn_all(context, nothing, all);
+    const int count = spawn_all(context, nothing, canceled);
     context.spawn(stop_after(context, 10ms));
-    REQUIRE(all.alive == count);
+    REQUIRE(counted::live() == count);
     context.run();
-    CHECK(all.canceled == count);
+    CHECK(canceled == count);
     CHECK(context.in_flight() == 0);
   }
-  CHECK(all.alive == 0);
+  CHECK(counted::live() == 0);
   CHECK(fds.leaked().empty());
 }
 
 TEST_CASE("07 after a stop what starts to wait is canceled as well") {
   const watchdog deadline{5s, "a task that starts something new has to be canceled again"};
   silence nothing;
-  endings all;
+  int canceled = 0;
   io_context context;
-  context.spawn(try_again(context, nothing, all, 50));
+  context.spawn(try_again(context, nothing, canceled, 50));
   context.spawn(stop_after(context, 1ms));
   context.run();
-  CHECK(all.canceled == 50);
-  CHECK(all.alive == 0);
+  CHECK(canceled == 50);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("07 after a stop what need not wait is done") {
@@ -184,27 +171,27 @@ TEST_CASE("07 after a stop what need not wait is done") {
 TEST_CASE("07 an exception that escapes before the first turn stops the others too") {
   const watchdog deadline{5s, "look for what escaped before going to sleep"};
   silence nothing;
-  endings all;
+  int canceled = 0;
   io_context context;
-  const int count = spawn_all(context, nothing, all);
+  const int count = spawn_all(context, nothing, canceled);
   context.spawn(fail_now());
   CHECK_THROWS_WITH(context.run(), "failed at once");
-  CHECK(all.canceled == count);
-  CHECK(all.alive == 0);
+  CHECK(canceled == count);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("07 tasks that nobody has run end with their context") {
   const watchdog deadline{5s, "the destructor has to cancel whatever waits"};
   silence nothing;
-  endings all;
+  int canceled = 0;
   int count = 0;
   {
     io_context context;
-    count = spawn_all(context, nothing, all);
-    CHECK(all.alive == count);
+    count = spawn_all(context, nothing, canceled);
+    CHECK(counted::live() == count);
   }
-  CHECK(all.alive == 0);
-  CHECK(all.canceled == count);
+  CHECK(counted::live() == 0);
+  CHECK(canceled == count);
 }
 
 TEST_CASE("07 a canceled operation completes with ECANCELED, and only that one") {
@@ -222,12 +209,11 @@ TEST_CASE("07 a canceled operation completes with ECANCELED, and only that one")
 
 TEST_CASE("07 nothing is written to a buffer whose context has ended") {
   const course_test::socket_pair sockets = course_test::unix_pair();
-  int alive = 0;
   {
     io_context context;
-    context.spawn(receive_into_own_frame(context, sockets.theirs.get(), alive));
+    context.spawn(receive_into_own_frame(context, sockets.theirs.get()));
   }
-  REQUIRE(alive == 0);
+  REQUIRE(counted::live() == 0);
   REQUIRE(::send(sockets.ours.get(), "late", 4, MSG_NOSIGNAL) == 4);
   std::array<char, 16> taken{};
   UNSCOPED_INFO("the recv was still in flight, and has received into a frame that is gone");
@@ -235,12 +221,11 @@ TEST_CASE("07 nothing is written to a buffer whose context has ended") {
 }
 
 TEST_CASE("07 a ring that fails ends every task before run throws") {
-  int alive = 0;
   std::string said = "nothing was thrown";
   const course_test::socket_pair sockets = course_test::unix_pair();
   std::jthread{[&] {
     io_context context;
-    context.spawn(receive_into_own_frame(context, sockets.theirs.get(), alive));
+    context.spawn(receive_into_own_frame(context, sockets.theirs.get()));
     context.spawn(stop_after(context, 1ms));
     course_test::refuse_io_uring_enter(EPERM);
     try {
@@ -250,7 +235,7 @@ TEST_CASE("07 a ring that fails ends every task before run throws") {
     }
   }}.join();
   CHECK(said == "io_uring_enter: EPERM (Operation not permitted)");
-  CHECK(alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("07 an operation with more completions to come stays in flight") {
@@ -280,11 +265,11 @@ TEST_CASE("07 completions in any order leave no frame and touch none that is gon
   constexpr int tasks = 40;
   for (unsigned seed = 1; seed <= 20; ++seed) {
     silence nothing;
-    endings all;
+    int canceled = 0;
     io_context context;
     scripted_kernel kernel{context};
     std::vector<::io_uring_sqe> open;
-    for (int i = 0; i < tasks; ++i) context.spawn(try_again(context, nothing, all, 3));
+    for (int i = 0; i < tasks; ++i) context.spawn(try_again(context, nothing, canceled, 3));
     unsigned random = seed;
     for (int answered = 0; answered < 3 * tasks; ++answered) {
       while (kernel.waiting() > 0) open.push_back(kernel.take());
@@ -294,7 +279,7 @@ TEST_CASE("07 completions in any order leave no frame and touch none that is gon
       open.erase(open.begin() + chosen);
       kernel.answer(request, (random & 1) != 0 ? -ECANCELED : 0);
     }
-    CHECK(all.alive == 0);
+    CHECK(counted::live() == 0);
     CHECK(context.in_flight() == 0);
   }
 }

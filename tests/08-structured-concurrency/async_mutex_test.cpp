@@ -9,14 +9,15 @@
 #include <utility>
 
 #include "counted.hpp"
-#include "operations.hpp"
+#include "io_context.hpp"
 #include "ring_modes.hpp"
 #include "scope.hpp"
+#include "turns.hpp"
 
 using course_test::counted;
+using course_test::pass_turns;
 using uring::async_mutex;
 using uring::io_context;
-using uring::io_result;
 using uring::scope;
 using uring::task;
 
@@ -34,8 +35,7 @@ task<> write_word(io_context& context, async_mutex& mutex, shared_line& line, ch
   const async_mutex::guard held = co_await mutex.lock();
   line.inside_max = std::max(line.inside_max, ++line.inside);
   line.text += letter;
-  const io_result turned = co_await uring::nop_op(context);
-  turned.or_throw("nop");
+  co_await pass_turns(context, 1);
   line.text += letter;
   --line.inside;
 }
@@ -70,7 +70,7 @@ TEST_CASE("08 an async mutex has one holder, across what the holder awaits", "[0
     };
     io_context context{options};
     context.run(check::run(context));
-    CHECK(counted::alive == 0);
+    CHECK(counted::live() == 0);
   }
 }
 
@@ -101,8 +101,7 @@ TEST_CASE("08 who unlocks and locks again stands at the end of the line", "[08]"
     static task<> twice(io_context& context, async_mutex& mutex, std::string& log, char name) {
       for (int i = 0; i < 2; ++i) {
         const async_mutex::guard held = co_await mutex.lock();
-        const io_result turned = co_await uring::nop_op(context);
-        turned.or_throw("nop");
+        co_await pass_turns(context, 1);
         log += name;
       }
     }
@@ -143,7 +142,7 @@ TEST_CASE("08 a mutex and its line survive tasks that are destroyed", "[08]") {
     context.spawn(hold_for_ever(mutex, {}));
     for (int i = 0; i < 10; ++i) context.spawn(count_up(mutex, value));
     CHECK_THROWS_WITH(context.run(), Catch::Matchers::ContainsSubstring("in flight"));
-    CHECK(counted::alive == 0);
+    CHECK(counted::live() == 0);
   }
   UNSCOPED_INFO("the lock was handed to a task that had no future");
   CHECK(value == 0);

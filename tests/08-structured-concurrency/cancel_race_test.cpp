@@ -19,9 +19,11 @@
 #include "operations.hpp"
 #include "ring_modes.hpp"
 #include "socket_pair.hpp"
+#include "turns.hpp"
 #include "when_all.hpp"
 
 using namespace std::chrono_literals;
+using course_test::cancel_after;
 using course_test::counted;
 using uring::cancel_source;
 using uring::io_context;
@@ -80,14 +82,6 @@ task<> receive_byte(io_context& context, int fd, limit at_most, cancel_source& s
   } else {
     ++ends.otherwise;
   }
-}
-
-task<> cancel_after(io_context& context, int turns, cancel_source& source) {
-  for (int i = 0; i < turns; ++i) {
-    const io_result turned = co_await uring::nop_op(context);
-    turned.or_throw("nop");
-  }
-  source.cancel();
 }
 
 constexpr int lanes = 50;
@@ -152,7 +146,7 @@ void check_race(const uring::ring_options& options, limit at_most = std::nullopt
   UNSCOPED_INFO("one that comes after its byte and one that has none: both must happen");
   CHECK(ends.completed >= lanes * rounds / 8);
   CHECK(ends.canceled >= lanes * rounds / 8);
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
   CHECK(context.in_flight() == 0);
 }
 

@@ -16,10 +16,12 @@
 #include "operations.hpp"
 #include "ring_modes.hpp"
 #include "silent_socket.hpp"
+#include "turns.hpp"
 #include "when_all.hpp"
 #include "when_any.hpp"
 
 using namespace std::chrono_literals;
+using course_test::cancel_after;
 using course_test::counted;
 using course_test::silent_socket;
 using uring::cancel_source;
@@ -41,14 +43,6 @@ task<ending> receive(io_context& context, int fd, cancel_source& source, counted
   std::array<std::byte, 16> buffer;
   const io_result received = co_await cancelable(uring::recv_op(context, fd, buffer), source);
   co_return ending{received.error(), context.in_flight()};
-}
-
-task<> cancel_after(io_context& context, int turns, cancel_source& source) {
-  for (int i = 0; i < turns; ++i) {
-    const io_result turned = co_await uring::nop_op(context);
-    turned.or_throw("nop");
-  }
-  source.cancel();
 }
 
 template <typename Request>
@@ -73,7 +67,7 @@ TEST_CASE("08.3 a recv that nothing comes for ends with ECANCELED", "[08.3]") {
     REQUIRE(std::get<0>(ended).in_flight == 0);
     UNSCOPED_INFO("no error: nobody asked the recv to end, and the test had to shut its socket");
     REQUIRE(std::get<0>(ended).error == ECANCELED);
-    CHECK(counted::alive == 0);
+    CHECK(counted::live() == 0);
   }
 }
 
@@ -135,7 +129,7 @@ TEST_CASE("08.3 one cancel ends every kind of request that waits", "[08.3]") {
   const std::vector<int> errors = context.run(uring::when_all(unused, std::move(waiting)));
   UNSCOPED_INFO("one was not asked to end: cancel() goes through the whole list");
   CHECK(errors == std::vector<int>(errors.size(), ECANCELED));
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.3 a cancel reaches what is below it in the tree, and nothing above", "[08.3]") {
@@ -189,7 +183,7 @@ TEST_CASE("08.3 stop() of the context ends what a source was given to", "[08.3]"
   const auto ended = context.run(
       uring::when_all(unused, receive(context, silent.fd(), source, {}), check::stop(context)));
   CHECK(std::get<0>(ended).error == ECANCELED);
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.3 when_any returns when its losers' requests are answered", "[08.3]") {
@@ -205,7 +199,7 @@ TEST_CASE("08.3 when_any returns when its losers' requests are answered", "[08.3
       CHECK(first.index == 1);
       UNSCOPED_INFO("a loser's recv is in flight: the kernel may still write to its buffer");
       CHECK(context.in_flight() == 0);
-      CHECK(counted::alive == 0);
+      CHECK(counted::live() == 0);
     }
   };
   io_context context;

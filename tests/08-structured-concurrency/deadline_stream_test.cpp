@@ -89,7 +89,7 @@ void check_stream(const uring::ring_options& options, std::size_t pieces = 5'000
   CHECK(course_test::compare_bytes(read.text, stream) == identical);
   UNSCOPED_INFO("a recv with a deadline ends with bytes, at EOF, or with ETIME");
   CHECK(read.otherwise == 0);
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
   CHECK(context.in_flight() == 0);
 }
 

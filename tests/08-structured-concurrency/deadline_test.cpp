@@ -16,10 +16,13 @@
 #include "operations.hpp"
 #include "ring_modes.hpp"
 #include "silent_socket.hpp"
+#include "turns.hpp"
 #include "when_all.hpp"
 
 using namespace std::chrono_literals;
+using course_test::cancel_after;
 using course_test::counted;
+using course_test::pass_turns;
 using course_test::silent_socket;
 using uring::cancel_source;
 using uring::io_context;
@@ -61,14 +64,6 @@ task<ending> receive(io_context& context, int fd, std::chrono::nanoseconds at_mo
   co_return describe(context, received, began);
 }
 
-task<> cancel_after(io_context& context, int turns, cancel_source& source) {
-  for (int i = 0; i < turns; ++i) {
-    const io_result turned = co_await uring::nop_op(context);
-    turned.or_throw("nop");
-  }
-  source.cancel();
-}
-
 }  // namespace
 
 TEST_CASE("08.4 a recv that nothing comes for ends with ETIME", "[08.4]") {
@@ -84,7 +79,7 @@ TEST_CASE("08.4 a recv that nothing comes for ends with ETIME", "[08.4]") {
     CHECK(ended.took >= 29ms);
     UNSCOPED_INFO("two requests were submitted: the frame goes on when both have been answered");
     CHECK(ended.in_flight == 0);
-    CHECK(counted::alive == 0);
+    CHECK(counted::live() == 0);
   }
 }
 
@@ -152,13 +147,9 @@ TEST_CASE("08.4 a request and its timeout are never cut apart by a full queue", 
   struct check {
     // So that the queue has 0, 1, 2, 3 entries left when the pair wants in.
     static task<int> in_a_crowd(io_context& context, int fd, int round) {
-      for (int i = 0; i < round % 4; ++i) context.spawn(nop(context));
+      for (int i = 0; i < round % 4; ++i) context.spawn(pass_turns(context, 1));
       const ending ended = co_await receive(context, fd, 1ms, {});
       co_return ended.error;
-    }
-    static task<> nop(io_context& context) {
-      const io_result turned = co_await uring::nop_op(context);
-      turned.or_throw("nop");
     }
   };
   for (const unsigned entries : {2U, 4U}) {
@@ -214,6 +205,6 @@ TEST_CASE("08.4 a thousand deadlines at a time", "[08.4]") {
       if (each.error == ETIME) ++in_time;
     }
     REQUIRE(in_time == 1000);
-    CHECK(counted::alive == 0);
+    CHECK(counted::live() == 0);
   }
 }

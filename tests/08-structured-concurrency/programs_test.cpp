@@ -166,7 +166,7 @@ TEST_CASE("08 fetch goes on after a failure, names each, and ends with status 1"
   CHECK_THAT(program.stderr_text, ContainsSubstring("/short: the server's answer: it ended"));
   CHECK_THAT(program.stderr_text, ContainsSubstring("/garbage: "));
   CHECK_THAT(program.stderr_text, ContainsSubstring("/reset: "));
-  CHECK_THAT(program.stderr_text, ContainsSubstring(silent + ": connect: ECONNREFUSED"));
+  CHECK_THAT(program.stderr_text, ContainsSubstring(silent + ": connect: 127.0.0.1: ECONNREFUSED"));
   CHECK_THAT(program.stderr_text, ContainsSubstring("5 of 6 failed"));
 }
 

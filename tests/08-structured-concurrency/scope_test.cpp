@@ -17,9 +17,11 @@
 #include "ending_process.hpp"
 #include "operations.hpp"
 #include "silent_socket.hpp"
+#include "turns.hpp"
 
 using namespace std::chrono_literals;
 using course_test::counted;
+using course_test::pass_turns;
 using course_test::silent_socket;
 using uring::io_context;
 using uring::io_result;
@@ -29,10 +31,7 @@ using uring::task;
 namespace {
 
 task<> note_after(io_context& context, int turns, std::string& log, char what, counted) {
-  for (int i = 0; i < turns; ++i) {
-    const io_result turned = co_await uring::nop_op(context);
-    turned.or_throw("nop");
-  }
+  co_await pass_turns(context, turns);
   log += what;
 }
 
@@ -45,10 +44,7 @@ task<> listen(io_context& context, int fd, uring::cancel_source& source, int& ca
 }
 
 task<> fail_after(io_context& context, int turns, std::string what, counted) {
-  for (int i = 0; i < turns; ++i) {
-    const io_result turned = co_await uring::nop_op(context);
-    turned.or_throw("nop");
-  }
+  co_await pass_turns(context, turns);
   throw std::runtime_error{what};
 }
 
@@ -105,7 +101,7 @@ TEST_CASE("08.5 join waits for every task", "[08.5]") {
   io_context context;
   UNSCOPED_INFO("the last task to end resumes who joins; if nobody does, every task waits");
   context.run(check::run(context));
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.5 nothing of a task outlives the join, its parameters neither", "[08.5]") {
@@ -120,7 +116,7 @@ TEST_CASE("08.5 nothing of a task outlives the join, its parameters neither", "[
       UNSCOPED_INFO(
           "a parameter lives in the task's frame until that is destroyed: destroy it before the "
           "joiner goes on");
-      CHECK(counted::alive == 0);
+      CHECK(counted::live() == 0);
     }
   };
   io_context context;
@@ -148,8 +144,7 @@ TEST_CASE("08.5 a scope whose tasks have all ended is joined at once", "[08.5]")
 TEST_CASE("08.5 a task may spawn another while the scope is being joined", "[08.5]") {
   struct check {
     static task<> spawn_more(io_context& context, scope& into, std::string& log, int depth) {
-      const io_result turned = co_await uring::nop_op(context);
-      turned.or_throw("nop");
+      co_await pass_turns(context, 1);
       log += static_cast<char>('0' + depth);
       if (depth > 0) into.spawn(spawn_more(context, into, log, depth - 1));
     }
@@ -188,7 +183,7 @@ TEST_CASE("08.5 an exception cancels the other tasks, and join throws it", "[08.
   io_context context;
   const silent_socket silent;
   context.run(check::run(context, silent.fd()));
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
   CHECK(context.in_flight() == 0);
 }
 
@@ -232,7 +227,7 @@ TEST_CASE("08.5 cancel ends every task of the scope, and of the scopes below it"
   io_context context;
   const silent_socket silent;
   context.run(check::run(context, silent.fd()));
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.5 stop() of the context ends a scope's tasks, and then its owner", "[08.5]") {
@@ -267,7 +262,7 @@ TEST_CASE("08.5 a hundred thousand tasks come and go", "[08.5]") {
   };
   io_context context;
   context.run(check::run(context));
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 #ifndef NDEBUG
@@ -295,5 +290,5 @@ TEST_CASE("08 tasks of a scope that nothing can wake go before what they refer t
   context.spawn(own_what_tasks_use(context, {}));
   UNSCOPED_INFO("run() should say what is wrong, and no assert of the scope's instead");
   CHECK_THROWS_WITH(context.run(), Catch::Matchers::ContainsSubstring("in flight"));
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }

@@ -149,7 +149,7 @@ void play(const std::vector<std::uint8_t>& order, const meaning& how, bool toget
   CHECK(seen.result == how.expected);
   if (how.expected > 0) CHECK(seen.text == "hello");
   CHECK(seen.in_flight == 0);
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 }  // namespace

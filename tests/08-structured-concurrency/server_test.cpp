@@ -10,13 +10,16 @@
 #include "client.hpp"
 #include "eventually.hpp"
 #include "server_process.hpp"
+#include "stalled_client.hpp"
 
 using namespace std::chrono_literals;
 using course_test::client;
 using course_test::ending;
 using course_test::exited;
 using course_test::identical;
+using course_test::send_until_stalled;
 using course_test::server_process;
+using course_test::small_buffers;
 
 namespace {
 
@@ -26,22 +29,9 @@ server_process start(const std::vector<std::string>& arguments = {}) {
   return server_process{course_test::program("08-server"), arguments};
 }
 
-// A client with small buffers on both of its sides, so that what it does not read is soon felt.
-constexpr course_test::client_options small_buffers{.receive_buffer_bytes = 8 * 1024,
-                                                    .send_buffer_bytes = 64 * 1024};
-
-// Sends until the server has stopped taking for a while; what it has taken is the pattern. On a
-// busy machine it comes to an end all the same, before it is idle itself.
-std::size_t send_until_stalled(client& peer, std::chrono::milliseconds at_most = 500ms) {
-  std::size_t sent = 0;
-  const auto until = clock_type::now() + at_most;
-  for (int full = 0; full < 20 && clock_type::now() < until;) {
-    const std::size_t taken = peer.send_some(course_test::pattern(0, 16 * 1024, sent));
-    sent += taken;
-    full = taken == 0 ? full + 1 : 0;
-    if (taken == 0) std::this_thread::sleep_for(5ms);
-  }
-  return sent;
+// A short while: the server's timeouts run.
+std::size_t stall(client& peer) {
+  return send_until_stalled(peer, 2 * course_test::kernel_buffer_bytes_max(), 100ms);
 }
 
 }  // namespace
@@ -73,7 +63,7 @@ TEST_CASE("08 a client that says something now and then is not closed", "[08]") 
 TEST_CASE("08 a reader that is slow but reads is not closed, and gets every byte", "[08]") {
   const server_process server = start({"--idle-timeout-ms", "1500"});
   client slow{server.port(), small_buffers};
-  const std::size_t sent = send_until_stalled(slow);
+  const std::size_t sent = stall(slow);
   std::string received;
   const auto until = clock_type::now() + 3s;
   while (clock_type::now() < until) {
@@ -108,7 +98,7 @@ TEST_CASE("08 a reader that takes nothing is closed", "[08]") {
   const server_process server = start({"--idle-timeout-ms", "800"});
   const std::size_t at_rest = server.open_fd_count();
   client stalled{server.port(), small_buffers};
-  CHECK(send_until_stalled(stalled) > 0);
+  CHECK(stall(stalled) > 0);
   CHECK(server.open_fd_count() == at_rest + 1);
   UNSCOPED_INFO("a send that waits for room needs a deadline, too");
   CHECK(course_test::eventually(5s, [&] { return server.open_fd_count() == at_rest; }));
@@ -143,8 +133,7 @@ TEST_CASE("08 SIGTERM sends a thousand clients home within two seconds", "[08]")
     INFO("--ring-flags " << flags);
     server_process server = start({"--ring-flags", flags});
     std::vector<client> clients = course_test::connect_many(server.port(), 1000);
-    std::vector<std::string> messages(clients.size());
-    for (unsigned i = 0; i < messages.size(); ++i) messages[i] = course_test::pattern(i, 64);
+    const auto messages = course_test::own_messages(clients.size(), 64);
     REQUIRE(course_test::compare_all(course_test::echo_all(clients, messages), messages) ==
             identical);
     const auto asked = clock_type::now();
@@ -161,7 +150,7 @@ TEST_CASE("08 SIGTERM ends it within two seconds while clients do not take their
   server_process server = start();
   std::vector<client> idle = course_test::connect_many(server.port(), 950);
   std::vector<client> stalled = course_test::connect_many(server.port(), 3, small_buffers);
-  for (client& each : stalled) CHECK(send_until_stalled(each) > 0);
+  for (client& each : stalled) CHECK(stall(each) > 0);
   const auto asked = clock_type::now();
   CHECK(server.stop() == exited(0));
   UNSCOPED_INFO("who does not take its echo within the grace does not get it");

@@ -10,15 +10,16 @@
 #include <vector>
 
 #include "counted.hpp"
-#include "operations.hpp"
+#include "io_context.hpp"
 #include "promise.hpp"
+#include "turns.hpp"
 #include "until_asked.hpp"
 
 using course_test::counted;
+using course_test::pass_turns;
 using course_test::until_asked;
 using uring::cancel_source;
 using uring::io_context;
-using uring::io_result;
 using uring::task;
 
 namespace {
@@ -45,10 +46,7 @@ task<> open_gates(uring::promise<>& second, uring::promise<>& first) {
 }
 
 task<> note_after(io_context& context, int turns, diary& into, std::string what, counted) {
-  for (int i = 0; i < turns; ++i) {
-    const io_result turned = co_await uring::nop_op(context);
-    turned.or_throw("nop");
-  }
+  co_await pass_turns(context, turns);
   into.note(what);
 }
 
@@ -58,8 +56,7 @@ task<> fail(std::string what, counted) {
 }
 
 task<> fail_after_a_turn(io_context& context, std::string what, counted) {
-  const io_result turned = co_await uring::nop_op(context);
-  turned.or_throw("nop");
+  co_await pass_turns(context, 1);
   throw std::runtime_error{what};
 }
 
@@ -92,7 +89,7 @@ TEST_CASE("08.1 when_all waits for tasks that end later, in whatever order", "[0
                               note_after(context, 2, log, "b", {})));
   UNSCOPED_INFO("the joiner went on before the last task had ended");
   CHECK(log.text == "abc");
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.1 tasks that end before anybody waits are joined, too", "[08.1]") {
@@ -103,7 +100,7 @@ TEST_CASE("08.1 tasks that end before anybody waits are joined, too", "[08.1]") 
       "it. That is what the one more in the count is for");
   const auto values = context.run(uring::when_all(source, answer(1, {}), answer(2, {})));
   CHECK(values == std::tuple{1, 2});
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.1 the last task may arrive while the others are being started", "[08.1]") {
@@ -130,7 +127,7 @@ TEST_CASE("08.1 an exception cancels the others, and is thrown when all have end
   UNSCOPED_INFO("it threw before a task that does not listen had ended: join all, then throw");
   CHECK(log.text == "joined");
   UNSCOPED_INFO("a frame is still there");
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
   CHECK(context.in_flight() == 0);
 }
 
@@ -141,7 +138,7 @@ TEST_CASE("08.1 a task that throws at its start does not keep the others from be
   UNSCOPED_INFO("what is started after the failure finds its source canceled, and ends at once");
   CHECK(context.run(what_it_throws(uring::when_all(
             source, fail("at once", {}), wait_or_throw(context, source, {})))) == "at once");
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.1 the first of several exceptions is thrown", "[08.1]") {
@@ -176,7 +173,7 @@ TEST_CASE("08.1 a number of tasks known at run time, without values or with move
   UNSCOPED_INFO("none at all: there is nobody to wait for");
   CHECK(context.run(uring::when_all(source, std::vector<task<int>>{})).empty());
   CHECK(context.run(uring::when_all(source)) == std::tuple<>{});
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.1 a hundred thousand tasks are joined without a deep stack", "[08.1]") {
@@ -189,5 +186,5 @@ TEST_CASE("08.1 a hundred thousand tasks are joined without a deep stack", "[08.
   const std::vector<int> values = context.run(uring::when_all(source, std::move(many)));
   CHECK(values.size() == count);
   CHECK(values.back() == count - 1);
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }

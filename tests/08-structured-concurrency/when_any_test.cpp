@@ -9,23 +9,21 @@
 #include <vector>
 
 #include "counted.hpp"
-#include "operations.hpp"
+#include "io_context.hpp"
+#include "turns.hpp"
 #include "until_asked.hpp"
 
 using course_test::counted;
+using course_test::pass_turns;
 using course_test::until_asked;
 using uring::cancel_source;
 using uring::io_context;
-using uring::io_result;
 using uring::task;
 
 namespace {
 
 task<std::string> name_after(io_context& context, int turns, std::string name, counted) {
-  for (int i = 0; i < turns; ++i) {
-    const io_result turned = co_await uring::nop_op(context);
-    turned.or_throw("nop");
-  }
+  co_await pass_turns(context, turns);
   co_return name;
 }
 
@@ -37,10 +35,7 @@ task<std::string> listen(io_context& context, cancel_source& source, int& cancel
 }
 
 task<std::string> throw_after(io_context& context, int turns, std::string what, counted) {
-  for (int i = 0; i < turns; ++i) {
-    const io_result turned = co_await uring::nop_op(context);
-    turned.or_throw("nop");
-  }
+  co_await pass_turns(context, turns);
   throw std::runtime_error{what};
 }
 
@@ -72,7 +67,7 @@ TEST_CASE("08.2 nothing is in flight and no frame is left when it returns", "[08
       CHECK(canceled == 1);
       CHECK(context.in_flight() == 0);
       UNSCOPED_INFO("a loser's frame outlived when_any");
-      CHECK(counted::alive == 0);
+      CHECK(counted::live() == 0);
     }
   };
   io_context context;
@@ -88,7 +83,7 @@ TEST_CASE("08.2 a loser that cannot be canceled is waited for", "[08.2]") {
   CHECK(first.value == "early");
   CHECK(first.index == 1);
   UNSCOPED_INFO("it was not joined");
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.2 what a loser throws is dropped", "[08.2]") {
@@ -98,7 +93,7 @@ TEST_CASE("08.2 what a loser throws is dropped", "[08.2]") {
                                                  name_after(context, 1, "early", {})));
   UNSCOPED_INFO("an outcome that came second was taken for the first");
   CHECK(first.value == "early");
-  CHECK(counted::alive == 0);
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.2 what the winner throws is thrown, when the losers have ended", "[08.2]") {
@@ -143,6 +138,6 @@ TEST_CASE("08.2 of several that end at once, one wins", "[08.2]") {
     const auto first = context.run(uring::when_any(losers, std::move(runners)));
     UNSCOPED_INFO("index and value are not of the same task: only the first one may leave both");
     REQUIRE(first.value == std::to_string(first.index));
-    REQUIRE(counted::alive == 0);
+    REQUIRE(counted::live() == 0);
   }
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "byte_loop.hpp"
+#include "bytes.hpp"
 #include "echo_exchange.hpp"
 #include "fault.hpp"
 #include "http_exchange.hpp"
@@ -24,6 +25,7 @@
 #include "pattern.hpp"
 
 using Catch::Matchers::ContainsSubstring;
+using course_test::bytes_of;
 using loadgen::byte_loop;
 using loadgen::echo_exchange;
 using loadgen::http_response;
@@ -31,10 +33,6 @@ using loadgen::latency_histogram;
 using loadgen::verdict;
 
 namespace {
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span{text});
-}
 
 std::vector<std::byte> copy_of(std::span<const std::byte> bytes) {
   return {bytes.begin(), bytes.end()};

@@ -39,6 +39,13 @@ std::string pattern(unsigned client, std::size_t bytes, std::size_t offset) {
   return made.substr(skipped, bytes);
 }
 
+std::vector<std::string> own_messages(std::size_t clients, std::size_t bytes) {
+  std::vector<std::string> messages;
+  messages.reserve(clients);
+  for (unsigned i = 0; i < clients; ++i) messages.push_back(pattern(i, bytes));
+  return messages;
+}
+
 std::string compare_bytes(std::string_view actual, std::string_view expected) {
   if (actual == expected) return std::string{identical};
   const std::string lengths = "got " + std::to_string(actual.size()) + " bytes of " +

@@ -10,12 +10,23 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace course_test {
 
 // "c00017@00004096|c00017@00004112|…": 16 bytes a record, which name the client and the position.
 // So a foreign, lost, doubled or reordered byte shows, and shows where it came from.
 [[nodiscard]] std::string pattern(unsigned client, std::size_t bytes, std::size_t offset = 0);
+
+// messages[i] is pattern(i, bytes): the same bytes never go through two connections.
+[[nodiscard]] std::vector<std::string> own_messages(std::size_t clients, std::size_t bytes);
+
+[[nodiscard]] inline std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span{text});
+}
+[[nodiscard]] inline std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 inline constexpr std::string_view identical = "identical";
 

@@ -8,8 +8,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <utility>
 
 #include "errors.hpp"
+#include "pipe_ends.hpp"
 
 namespace course_test {
 
@@ -19,11 +21,10 @@ captured_output::captured_output()
       finishing_{common::check(::eventfd(0, EFD_CLOEXEC), "eventfd for a child's output")} {}
 
 captured_output::stream captured_output::make_stream() {
-  std::array<int, 2> ends{};
-  common::check(::pipe2(ends.data(), O_CLOEXEC), "pipe for a child's output");
+  pipe_ends ends = make_pipe();
   stream made;
-  made.reader = common::unique_fd{ends[0]};
-  made.writer = common::unique_fd{ends[1]};
+  made.reader = std::move(ends.read);
+  made.writer = std::move(ends.write);
   // Only our end: the child gets the blocking pipe that every program expects.
   common::check(::fcntl(made.reader.get(), F_SETFL, O_NONBLOCK), "fcntl O_NONBLOCK");
   return made;

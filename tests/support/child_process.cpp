@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <cstdlib>
@@ -19,6 +18,7 @@
 #include "captured_output.hpp"
 #include "child_report.hpp"
 #include "errors.hpp"
+#include "pipe_ends.hpp"
 
 namespace course_test {
 namespace {
@@ -95,17 +95,14 @@ launch prepare(const std::filesystem::path& path, const std::vector<std::string>
 
 // Returns when the child has called exec(), or throws what went wrong there.
 ::pid_t start_child(launch& with) {
-  std::array<int, 2> failure{};
-  common::check(::pipe2(failure.data(), O_CLOEXEC), "pipe");
-  const common::unique_fd reader{failure[0]};
-  common::unique_fd writer{failure[1]};
-  with.failure_fd = writer.get();
+  pipe_ends failure = make_pipe();
+  with.failure_fd = failure.write.get();
   const ::pid_t pid = common::check(::fork(), "fork");
   if (pid == 0) exec_child(with);
   ::setpgid(pid, pid);  // also here: whoever comes first
-  writer.reset();
+  failure.write.reset();
   int error = 0;
-  if (::read(reader.get(), &error, sizeof error) != sizeof error) return pid;
+  if (::read(failure.read.get(), &error, sizeof error) != sizeof error) return pid;
   ::waitpid(pid, nullptr, 0);
   throw std::system_error{error, std::generic_category(),
                           "start " + with.path + (error == ENOENT ? " (is it built?)" : "")};

@@ -16,6 +16,7 @@
 
 #include "client.hpp"
 #include "server_process.hpp"
+#include "stalled_client.hpp"
 
 namespace course_test {
 
@@ -26,26 +27,9 @@ namespace course_test {
 // One CHECK: a new client is served. Put UNSCOPED_INFO with the usual cause before it.
 void check_still_serves(const server_process& server);
 
-// messages[i] is pattern(i, bytes): the same bytes never go through two connections.
-[[nodiscard]] std::vector<std::string> own_messages(std::size_t clients, std::size_t bytes);
-
-// Sends pattern(0, …) and reads nothing, until the server has taken no more for a while, or all of
-// bytes_max. Returns how much it took.
-[[nodiscard]] std::size_t send_until_stalled(client& peer, std::size_t bytes_max);
-
-// The same, until the server leaves unread what has arrived, and has room for more.
-[[nodiscard]] std::size_t send_until_unread(client& peer, std::size_t bytes_max);
-
-// Nothing can be in flight in a connection beyond this: both ends' largest kernel buffers.
-[[nodiscard]] std::size_t kernel_buffer_bytes_max();
-
 // CPU time, all threads, that the server uses while `wall` goes by. Whoever waits uses next to
 // none; whoever spins may still get little on a busy machine: so compare with 5 % and less.
 [[nodiscard]] milliseconds cpu_used_during(milliseconds wall, const server_process& server);
-
-// A client that takes little at a time, so that the server's echo has to wait for it.
-inline constexpr client_options small_buffers{.receive_buffer_bytes = 8 * 1024,
-                                              .send_buffer_bytes = 64 * 1024};
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool sanitized = true;  // memory is the sanitizer's more than the server's

@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -21,14 +20,6 @@ void set_buffer(int fd, int option, int bytes) {
 common::unique_fd tcp_socket() {
   return common::unique_fd{
       common::check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
-}
-
-::sockaddr_in loopback(std::uint16_t port) {
-  ::sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
 }
 
 std::uint16_t bind_any_port(int socket) {
@@ -50,6 +41,14 @@ tcp_listener listen_on_any_port(int send_buffer_bytes) {
 }
 
 deaf_port::deaf_port() : socket_{tcp_socket()}, number_{bind_any_port(socket_.get())} {}
+
+::sockaddr_in loopback(std::uint16_t port) {
+  ::sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
 
 std::uint16_t port_of(int socket) {
   ::sockaddr_in address{};

@@ -6,6 +6,8 @@
 // Errors   std::system_error.
 #pragma once
 
+#include <netinet/in.h>
+
 #include <cstdint>
 
 #include "unique_fd.hpp"
@@ -45,6 +47,8 @@ class deaf_port {
   std::uint16_t number_;
 };
 
+// 127.0.0.1 and a port, as connect(2) wants it.
+[[nodiscard]] ::sockaddr_in loopback(std::uint16_t port);
 [[nodiscard]] std::uint16_t port_of(int socket);
 
 void set_nonblocking(int fd);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "live.hpp"
+#include "allocations.hpp"
 
 #include <atomic>
 #include <cstdlib>
@@ -14,16 +14,21 @@
 
 namespace {
 
-std::atomic<std::ptrdiff_t> live_blocks = 0;
+std::atomic<std::size_t> given_out = 0;
+std::atomic<std::size_t> given_back = 0;
 
-void count_block(std::ptrdiff_t change) noexcept {
-  live_blocks.fetch_add(change, std::memory_order_relaxed);
+void count_one(std::atomic<std::size_t>& more) noexcept {
+  more.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace
 
+std::size_t course_test::allocations() noexcept {
+  return given_out.load(std::memory_order_relaxed);
+}
+
 std::ptrdiff_t course_test::live_allocations() noexcept {
-  return live_blocks.load(std::memory_order_relaxed);
+  return static_cast<std::ptrdiff_t>(allocations() - given_back.load(std::memory_order_relaxed));
 }
 
 #ifdef COURSE_OPERATOR_NEW_IS_TAKEN
@@ -31,9 +36,9 @@ std::ptrdiff_t course_test::live_allocations() noexcept {
 namespace {
 
 [[maybe_unused]] const int hooks = ::__sanitizer_install_malloc_and_free_hooks(
-    [](const volatile void*, std::size_t) { count_block(1); },
+    [](const volatile void*, std::size_t) { count_one(given_out); },
     [](const volatile void* memory) {
-      if (memory != nullptr) count_block(-1);
+      if (memory != nullptr) count_one(given_back);
     });
 
 }  // namespace
@@ -41,13 +46,13 @@ namespace {
 #else
 
 void* operator new(std::size_t bytes) {
-  count_block(1);
+  count_one(given_out);
   if (void* const memory = std::malloc(bytes)) return memory;
   throw std::bad_alloc{};
 }
 
 void operator delete(void* memory) noexcept {
-  if (memory != nullptr) count_block(-1);
+  if (memory != nullptr) count_one(given_back);
   std::free(memory);
 }
 

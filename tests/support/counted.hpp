@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What must not leak: objects that live in frames, and memory.
+// An object that tells how many of its kind there are: frames are counted, not guessed.
 // Owns     nothing; the counts are the program's.
 // Lifetime none.
-// Threads  any.
+// Threads  one at a time.
 // Errors   none.
+// Rule     as a parameter by value, or as a local, it lives as long as the coroutine's frame.
 #pragma once
-
-#include <cstddef>
 
 namespace course_test {
 
-// Stands in a frame as a parameter or a local, so that it lives exactly as long as that does.
 class counted {
  public:
   counted() noexcept { ++live_; }
@@ -20,6 +18,7 @@ class counted {
   }
   counted(counted&&) noexcept { ++live_; }
   counted& operator=(const counted&) = delete;
+  counted& operator=(counted&&) noexcept = default;
   ~counted() { --live_; }
 
   [[nodiscard]] static int live() noexcept { return live_; }
@@ -29,17 +28,6 @@ class counted {
   static inline int live_ = 0;
   static inline int copies_ = 0;
 };
-
-// How many blocks operator new has given out in this program that were not given back (live.cpp).
-[[nodiscard]] std::ptrdiff_t live_allocations() noexcept;
-
-// How many blocks `work` took and did not give back. No CHECK in it: Catch2 keeps messages.
-template <typename Work>
-std::ptrdiff_t blocks_left_by(Work&& work) {
-  const std::ptrdiff_t before = live_allocations();
-  work();
-  return live_allocations() - before;
-}
 
 // const live_scope before; { … } CHECK(before.leaked_objects() == 0);
 class [[nodiscard]] live_scope {
