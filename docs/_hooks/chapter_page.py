@@ -14,6 +14,7 @@ from course_tool.paths import ROOT
 
 FENCE = re.compile(r"^ *(`{3,}|~{3,})")
 INCLUDED = re.compile(r'^#include "([\w.]+)"$', re.MULTILINE)
+EMPTY_SECTION = re.compile(r"^## +(.*?)(?: *\{[^}\n]*\})? *\n\s*(?=## |\Z)", re.MULTILINE)
 HEADING = re.compile(r"^(#{1,6}) +(.*?)(?: *\{ *#([\w-]+) *\})? *$")
 
 # The H2 headings of every chapter's page, in this order. Only the background has a free title.
@@ -72,7 +73,10 @@ def _task_id(task: Any) -> str:
 def check(markdown: str, chapter: Any) -> list[str]:
     """Sentences about what the page lacks."""
     found = headings(markdown)
-    problems = _check_sections([each for each in found if each[0] == 2])
+    sections = [each for each in found if each[0] == 2]
+    problems = _check_sections(sections)
+    empty = EMPTY_SECTION.findall(markdown)
+    problems += [f"its section `## {each[1]}` is empty." for each in sections if each[1] in empty]
     titles = [title for level, title, _ in found if level == 1]
     if titles != [chapter.title]:
         problems.append(f"its title is {titles}; chapter.toml says {chapter.title!r}.")

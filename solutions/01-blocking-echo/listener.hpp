@@ -37,9 +37,9 @@ inline void set_option(int socket, int level, int option, const std::string& nam
   common::check(::setsockopt(socket, level, option, &on, sizeof on), "setsockopt " + name);
 }
 
-// Returns a TCP socket that is bound to host:port and listens. Check every call, and whatever
-// fails, leave no descriptor open. A failed bind says "bind HOST:PORT": with EADDRINUSE the reader
-// needs to know which address is in use. Ask for SOCK_CLOEXEC. Before bind, set two options:
+// Returns a TCP socket that is bound to host:port and listens, with a backlog of SOMAXCONN. Check
+// every call; whatever fails, leave no descriptor open. A failed bind says "bind HOST:PORT": who
+// reads EADDRINUSE needs to know which address. Ask for SOCK_CLOEXEC. Before bind, set two options:
 // SO_REUSEADDR, or a restart finds the port held by its own old connections; and TCP_NODELAY, which
 // every accepted socket inherits, or the tail of a large echo waits for the client's delayed ACK.
 inline common::unique_fd open_listener(const std::string& host, std::uint16_t port) {

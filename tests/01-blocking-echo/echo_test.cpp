@@ -2,6 +2,7 @@
 // Tasks 01.2 and 01.3: sending all of it, and echoing until the peer is done.
 #include "echo.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 
@@ -204,6 +205,17 @@ TEST_CASE("01.3 what arrived before the FIN is echoed before the end", "[01.3]")
   REQUIRE(echoing.finished(2s));
   UNSCOPED_INFO("recv() returning 0 is the peer's FIN, an orderly end: peer_finished");
   CHECK(echoing.get() == blocking::ending::peer_finished);
+}
+
+TEST_CASE("01.3 the descriptor is the caller's to close", "[01.3]") {
+  course_test::socket_pair sockets = tcp_pair();
+  sockets.ours.reset();
+  UNSCOPED_INFO("recv() returning 0 is the peer's FIN, an orderly end: peer_finished");
+  CHECK(blocking::echo_until_eof(sockets.theirs.get()) == blocking::ending::peer_finished);
+  UNSCOPED_INFO(
+      "echo_until_eof has closed a descriptor that its caller closes again, and by then the number "
+      "may be another client's");
+  REQUIRE(::fcntl(sockets.theirs.get(), F_GETFD) != -1);
 }
 
 TEST_CASE("01.3 a reset ends the conversation as peer_gone", "[01.3]") {

@@ -79,6 +79,17 @@ TEST_CASE("01.1 accepted sockets send small segments at once", "[01.1]") {
   CHECK(option_of(accepted.get(), IPPROTO_TCP, TCP_NODELAY) == 1);
 }
 
+TEST_CASE("01.1 as many clients may wait to be accepted as the system allows", "[01.1]") {
+  const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+  ::tcp_info info{};
+  ::socklen_t size = sizeof info;
+  common::check(::getsockopt(listener.get(), IPPROTO_TCP, TCP_INFO, &info, &size), "TCP_INFO");
+  UNSCOPED_INFO(
+      "the accept queue is full after this many clients, and the next one waits a second or more "
+      "for its connect: pass SOMAXCONN to listen()");
+  CHECK(info.tcpi_sacked >= 128);  // of a listener: the length of its queue, as ss -l shows it
+}
+
 TEST_CASE("01.1 the listener is not handed down to child programs", "[01.1]") {
   const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
   UNSCOPED_INFO("the socket survives exec(): pass SOCK_STREAM | SOCK_CLOEXEC to socket()");

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <csignal>
+#include <future>
 #include <string>
 
 #include "bytes.hpp"
@@ -131,6 +133,25 @@ TEST_CASE("02.2 what the socket does not take is kept", "[02.2]") {
   UNSCOPED_INFO("send() said EAGAIN: what it did not take belongs into unsent_, all of it");
   CHECK(received.size() + pair.client.unsent_bytes() == taken.size());
   CHECK(compare_bytes(received, taken.substr(0, received.size())) == identical);
+}
+
+TEST_CASE("02.2 nobody waits for a client that has no room", "[02.2]") {
+  fixture pair{small_buffers};
+  const std::string message = pattern(1, 16 * 1024);
+  std::future<void> talking = std::async(std::launch::async, [&] {
+    const auto end = std::chrono::steady_clock::now() + 1s;
+    while (pair.client.unsent_bytes() == 0 && std::chrono::steady_clock::now() < end) {
+      (void)::send(pair.peer.get(), message.data(), message.size(), MSG_NOSIGNAL);
+      if (pair.client.on_readable(pair.scratch) == epoll::state::closed) return;
+    }
+  });
+  const bool returned = talking.wait_for(3s) == std::future_status::ready;
+  pair.peer.reset();  // who still tries is told that nobody is there
+  talking.get();
+  UNSCOPED_INFO(
+      "send() says EAGAIN until this client reads, and trying until then stops all others: keep "
+      "the rest in unsent_, and return");
+  CHECK(returned);
 }
 
 TEST_CASE("02.2 a peer that is gone closes the connection, without SIGPIPE", "[02.2]") {

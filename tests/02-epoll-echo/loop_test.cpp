@@ -2,7 +2,9 @@
 // Tasks 02.1 and 02.4: the loop, one turn at a time, with its clients in the test.
 #include "echo_loop.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,10 +14,14 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bytes.hpp"
@@ -135,6 +141,53 @@ TEST_CASE("02.4 out of descriptors, the server sleeps until one is free", "[02.4
   CHECK(clients.back().echo("at last") == "at last");
 }
 
+TEST_CASE("02.1 an accepted socket never blocks, and is not handed down to child programs",
+          "[02.1]") {
+  fixture server;
+  const auto before = interest_list();
+  const client peer{server.port};
+  server.loop.turn();
+  const auto after = interest_list();
+  UNSCOPED_INFO("is the client registered with epoll?");
+  REQUIRE(after.size() == before.size() + 1);
+  const auto accepted = std::ranges::find_if_not(
+      after, [&](const auto& entry) { return before.contains(entry.first); });
+  UNSCOPED_INFO("one client that does not read would stop all: pass SOCK_NONBLOCK to accept4()");
+  CHECK((::fcntl(accepted->first, F_GETFL) & O_NONBLOCK) == O_NONBLOCK);
+  UNSCOPED_INFO("the socket survives exec(): pass SOCK_CLOEXEC to accept4()");
+  CHECK((::fcntl(accepted->first, F_GETFD) & FD_CLOEXEC) == FD_CLOEXEC);
+}
+
+TEST_CASE("02.1 out of descriptors, the loop stops accepting and goes on to its other clients",
+          "[02.1]") {
+  fixture server;
+  const std::vector<client> clients = course_test::connect_many(server.port, 3);
+  std::optional<course_test::room_for_descriptors> one{std::in_place, 1U};
+  std::future<void> turn = std::async(std::launch::async, [&] { server.loop.turn(); });
+  const bool returned = turn.wait_for(2s) == std::future_status::ready;
+  one.reset();  // who tries again and again gets what they want now, and ends
+  turn.get();
+  UNSCOPED_INFO(
+      "accept_all() tries again and again: return after pause_accepting(), for a `break` leaves "
+      "the switch alone");
+  CHECK(returned);
+}
+
+TEST_CASE("02.1 a broken listener is an error, and no loop that waits for nobody", "[02.1]") {
+  fixture server;
+  const auto interest = interest_list();
+  const auto listener = std::ranges::find_if(interest, [](const auto& entry) {
+    int listens = 0;
+    ::socklen_t size = sizeof listens;
+    const int got = ::getsockopt(entry.first, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size);
+    return got == 0 && listens == 1;
+  });
+  REQUIRE(listener != interest.end());
+  common::check(::shutdown(listener->first, SHUT_RD), "shutdown");  // it listens no longer
+  UNSCOPED_INFO("accept() fails with EINVAL now and ever after: common::throw_errno(\"accept\")");
+  CHECK_THROWS_AS(server.loop.turn(), std::system_error);
+}
+
 TEST_CASE("02.1 a new client is watched for bytes, and only for bytes", "[02.1]") {
   fixture server;
   const client silent{server.port};
@@ -144,6 +197,10 @@ TEST_CASE("02.1 a new client is watched for bytes, and only for bytes", "[02.1]"
   CHECK(watched_for(EPOLLIN) == before + 1);
   UNSCOPED_INFO("a socket with room reports EPOLLOUT at once, for ever");
   CHECK(watched_for(EPOLLIN | EPOLLOUT) == 0);
+  UNSCOPED_INFO("EPOLLET and EPOLLONESHOT report bytes once; on_readable() may leave some behind");
+  CHECK(std::ranges::none_of(interest_list(), [](const auto& entry) {
+    return (entry.second & (EPOLLET | EPOLLONESHOT)) != 0;
+  }));
 }
 
 TEST_CASE("02.1 clients that epoll has no room for are dropped, with one line in the log",

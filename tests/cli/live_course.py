@@ -123,6 +123,12 @@ if kind == "red":
            "  after the last one")
     print("01-server (pid 17) is running; its stderr:\\n    it said this", file=sys.stderr)
     sys.exit(1)
+if kind == "loud":
+    print("hello, I am lost\\n" * 100_000, flush=True)
+    report("FAILED:\\n  CHECK( add(2, 2) == 4 )")
+    sys.exit(1)
+if kind == "mute":
+    sys.exit(1)
 if kind == "waits":
     print(f"TODO 01.1: A title\\n  write it at {folder}/work.hpp:6\\n"
           f"  read     docs/chapters/01-first.md", file=sys.stderr, flush=True)

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from conftest import ROOT, edit
+from course_tool import __main__ as entry
+from course_tool import console
 from course_tool.cli import app
 from live_course import LiveCourse, flat
 
@@ -62,6 +66,44 @@ def test_a_pipe_that_closes_early_is_no_disaster(live: LiveCourse) -> None:
     tool.stdout.close()
     assert "Traceback" not in tool.stderr.read()
     tool.wait(timeout=20)
+
+
+def test_a_pipe_that_closes_before_the_last_flush_is_none_either(live: LiveCourse) -> None:
+    tool = live.start("verify", "--list")
+    assert tool.stdout is not None and tool.stderr is not None
+    tool.stdout.close()
+    assert tool.stderr.read() == ""
+    tool.wait(timeout=20)
+
+
+@pytest.mark.parametrize("command", [["status"], ["diff", "01", "--yes"]])
+def test_output_that_nobody_has_room_for_is_said_in_a_line(
+    live: LiveCourse, command: list[str]
+) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            live.command(*command),
+            cwd=live.root,
+            env=live.environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=30,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "course: No space left on device. Make room, and run it again.\n"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_clone_that_cannot_be_written_is_said_in_a_line(
+    capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    def fail(**_: object) -> None:
+        raise OSError(number, os.strerror(number), "build")
+
+    assert entry._run(fail, console.err) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"course: build: {os.strerror(number)}. ") and said.count("\n") == 1
 
 
 def test_no_command_loads_what_another_one_needs() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,23 @@ def test_a_missing_folder_is_made_again(live: LiveCourse) -> None:
     assert "kept" not in done.out
 
 
+def test_a_file_where_the_folder_was_is_said_and_stays(live: LiveCourse) -> None:
+    live.yours.rename(live.root / "elsewhere")
+    live.yours.write_text("mine")
+    done = live.run("reset", "01")
+    assert done.code == 1
+    assert "chapters/01-first is a file, and a chapter is a folder. Move it away" in flat(done.err)
+    assert live.yours.read_text() == "mine"
+
+
+def test_a_folder_where_a_file_was_is_named(live: LiveCourse) -> None:
+    (live.yours / "work.hpp").unlink()
+    (live.yours / "work.hpp").mkdir()
+    done = live.run("reset", "01")
+    assert done.code == 1
+    assert "chapters/01-first/work.hpp). Your files are as they were." in flat(done.err)
+
+
 def test_two_resets_in_one_second_keep_both(live: LiveCourse) -> None:
     chapter, state = chapter_of(live), live.root / ".course"
     for text in ("// first\n", "// second\n"):
@@ -109,17 +127,24 @@ def test_a_failure_midway_leaves_everything_as_it_was(
     assert contents(live.yours) == before
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        PermissionError(13, "Permission denied", "somewhere"),
+        shutil.Error([("a", "b", "[Errno 13] Permission denied: 'b'")]),
+    ],
+)
 def test_nothing_is_touched_if_it_cannot_be_kept(
-    live: LiveCourse, monkeypatch: pytest.MonkeyPatch
+    live: LiveCourse, monkeypatch: pytest.MonkeyPatch, error: OSError
 ) -> None:
     live.solve()
     before = contents(live.yours)
 
     def fail(*_: object, **__: object) -> None:
-        raise OSError(13, "Permission denied", "somewhere")
+        raise error
 
     monkeypatch.setattr(resetting.shutil, "copytree", fail)
-    with pytest.raises(CourseError, match="Permission denied"):
+    with pytest.raises(CourseError, match="Permission denied.*Your files are as they were"):
         reset_chapter(chapter_of(live), live.root / ".course")
     assert contents(live.yours) == before
 
@@ -180,6 +205,7 @@ def test_bytes_that_are_no_text_survive(live: LiveCourse) -> None:
     [
         (["99"], "There is no chapter 99. Try 01 to 02."),
         (["01", "-t", "01.9"], "Chapter 01 has no task 01.9."),
+        (["01", "-t", ""], "Chapter 01 has no task ."),  # an unset variable is not the chapter
     ],
 )
 def test_bad_input(live: LiveCourse, args: list[str], said: str) -> None:

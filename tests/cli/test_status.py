@@ -144,6 +144,7 @@ CORRUPT = [
     '{"version": 1, "hints": {"01.1": -1}}',
     '{"version": 1, "checkpoints": "01"}',
     "\xff\xfe",
+    pytest.param("[" * 100_000, id="nested"),
 ]
 
 

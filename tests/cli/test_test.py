@@ -73,6 +73,21 @@ def test_a_crash_is_said_in_words_with_the_last_that_was_printed(live: LiveCours
     assert "Unknown expression" not in out
 
 
+def test_what_failed_is_said_however_much_was_printed_before(live: LiveCourse) -> None:
+    live.solve()
+    live.say("01.2: loud")
+    out = live.run("test", "01").out
+    assert "CHECK( add(2, 2) == 4 )" in out
+    assert len(out) < 5_000
+
+
+def test_a_red_test_never_stands_there_without_a_word(live: LiveCourse) -> None:
+    live.solve()
+    live.say("01.2: mute")
+    out = flat(live.run("test", "01").out)
+    assert "01.2 says yes Its program ended before the test did. Read:" in out
+
+
 def test_a_crash_behind_other_findings_needs_no_word_of_its_own(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -226,11 +241,13 @@ def test_bad_input(live: LiveCourse, args: list[str], code: int, said: str) -> N
     assert not (live.root / "build").exists()
 
 
-def test_a_missing_chapter_folder_is_said(live: LiveCourse) -> None:
-    live.yours.rename(live.root / "elsewhere")
+@pytest.mark.parametrize("folder", ["01-first", "02-second"])
+def test_a_missing_chapter_folder_is_said(live: LiveCourse, folder: str) -> None:
+    (live.root / "chapters" / folder).rename(live.root / "elsewhere")
     done = live.run("test", "01")
     assert done.code == 1
-    assert "chapters/01-first/ is missing. `./course reset 01` makes it again" in flat(done.err)
+    said = f"chapters/{folder}/ is missing. `./course reset {folder[:2]}` makes it again"
+    assert said in flat(done.err)
 
 
 @pytest.mark.parametrize("where", ["SLOW", "01.2: hang"])

@@ -47,6 +47,7 @@ SENTENCES = (
     ("docs/broken.md", "nowhere.svg", "there is no"),
     ("docs/broken.md", 'hints("01.1")', "only a chapter's page"),
     (f"docs/{CHAPTER}", "`## Further`", "lacks the section"),
+    (f"docs/{CHAPTER}", "`## Teaching notes`", "is empty"),
     (f"docs/{CHAPTER}", "Task 01.2: Send some of it", "chapter.toml has"),
     (f"docs/{CHAPTER}", '{{ hints("01.3") }}', "lacks"),
 )
@@ -116,6 +117,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Site:
     ):
         assert chapter.count(old) == 1, f"{CHAPTER} no longer holds {old!r} once"
         chapter = chapter.replace(old, new)
+    chapter = chapter.partition("\n## Teaching notes\n")[0] + "\n## Teaching notes\n\n"
     (docs / CHAPTER).write_text(chapter, encoding="utf-8")
     return build_site(copy, copy / "site", cwd=copy)
 

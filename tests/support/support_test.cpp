@@ -117,6 +117,18 @@ TEST_CASE("a test that fails beside a child that crashed", "[.]") {
   throw std::runtime_error{"the deliberate failure"};
 }
 
+TEST_CASE("a test that ends its own program has failed, whatever the status", "[support]") {
+  const auto self = std::filesystem::read_symlink("/proc/self/exe");
+  const finished_program test = run_program(self, {"a test that calls exit"});
+  CHECK(test.status == exited(1));
+  CHECK_THAT(test.stderr_text, ContainsSubstring("exit() was called in the middle of a test"));
+}
+
+// Hidden: run by the case above.
+TEST_CASE("a test that calls exit", "[.]") {
+  std::exit(0);
+}
+
 TEST_CASE("CPU time, threads and memory of another process are seen", "[support]") {
   const child_process idle = shell("sleep 60");
   const child_process busy = shell("while :; do :; done");

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import sys
 import time
@@ -13,6 +15,13 @@ from course_tool.errors import CourseError
 
 LATER_S = 0.01
 SAME_PRESS_S = 1.0  # whoever presses Ctrl-C twice at once means it once, and cleaning up goes on
+
+WHAT_TO_DO = {
+    errno.ENOSPC: "Make room, and run it again.",
+    errno.EDQUOT: "Make room, and run it again.",
+    errno.EROFS: "The course needs to write in its clone.",
+    errno.EACCES: "The course needs to read and write in its clone.",
+}
 
 _stopped_by = 0
 _stopped_at_s = 0.0
@@ -59,13 +68,38 @@ def main() -> int:
 
 def _run(app, err) -> int:  # type: ignore[no-untyped-def]
     try:
-        app(prog_name="./course")
+        code = _run_app(app)
+        if sys.stdout:
+            sys.stdout.flush()  # here, where a failure can still be said
+        return code
     except CourseError as error:
         err.print(f"course: {error}")
-        return 1
+    except BrokenPipeError:  # `| head -1` has seen enough
+        _flush_or_drop()
+    except OSError as error:
+        if error.errno not in WHAT_TO_DO:
+            raise
+        what = f"{error.filename}: " if error.filename else ""
+        err.print(f"course: {what}{error.strerror}. {WHAT_TO_DO[error.errno]}")
+        _flush_or_drop()
+    return 1
+
+
+def _run_app(app) -> int:  # type: ignore[no-untyped-def]
+    try:
+        app(prog_name="./course")
     except SystemExit as ending:
         return ending.code if isinstance(ending.code, int) else int(ending.code is not None)
     return 0
+
+
+def _flush_or_drop() -> None:
+    """What has nowhere to go is dropped: the interpreter would complain of it at its end."""
+    try:
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -58,6 +58,7 @@ def run_tests(
         args = ["ctest", "--test-dir", where, "--output-junit", junit, "--no-tests=error"]
         args += ["--test-output-size-passed", str(OUTPUT_BYTES_MAX)]
         args += ["--test-output-size-failed", str(OUTPUT_BYTES_MAX)]
+        args += ["--test-output-truncation", "middle"]  # what failed is said at the end
         args += ["-j", str(jobs or _jobs()), *selection]
         with console.progress("Running the tests", total=0) as steps:
             finished = processes.run(

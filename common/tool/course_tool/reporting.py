@@ -112,6 +112,8 @@ def _ending(test: TestResult, diagnosis: Diagnosis) -> str | None:
             f"Still running after {test.seconds:.0f} s, so it was stopped: something waits for "
             "what never comes, or a loop does not end."
         )
+    if not diagnosis.findings and not diagnosis.sanitizer:
+        return "Its program ended before the test did."
     return None
 
 

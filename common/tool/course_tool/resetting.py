@@ -32,11 +32,13 @@ class Reset:
 def reset_and_show(name: str, task: str | None) -> None:
     """Resets a chapter, or one task of it, and says what happened to which file."""
     chapter = find_chapter(name)
-    if task:
-        done = reset_task(chapter, find_task_of(chapter, task))
-    else:
+    if task is None:
+        what = f"chapters/{chapter.folder}/"
         done = reset_chapter(chapter)
-    what = f"Task {task}" if task else f"chapters/{chapter.folder}/"
+    else:
+        found = find_task_of(chapter, task)
+        what = f"Task {found.id}"
+        done = reset_task(chapter, found)
     if not done.restored:
         console.out.print(f"{what} is at its starter already; nothing was changed.")
         return
@@ -109,15 +111,26 @@ def _replace(chapter: Chapter, wanted: dict[str, bytes], state_folder: Path) -> 
     }
     if not changed:
         return Reset((), None)
+    if chapter.starter.exists() and not chapter.starter.is_dir():
+        raise CourseError(
+            f"chapters/{chapter.folder} is a file, and a chapter is a folder. Move it away, and "
+            "run this again."
+        )
     try:
         kept = _keep_aside(chapter, state_folder / "kept")
         _write_all(chapter.starter, changed)
     except OSError as error:
         raise CourseError(
-            f"Could not reset chapters/{chapter.folder}/: {error.strerror} ({error.filename}). "
-            "Your files are as they were."
+            f"Could not reset chapters/{chapter.folder}/: {_reason(error)}. Your files are as they "
+            "were."
         ) from error
     return Reset(tuple(changed), kept)
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, shutil.Error):  # copytree's: a list of (from, to, why), and no errno
+        return str(error.args[0][0][2])
+    return f"{error.strerror} ({error.filename2 or error.filename})"
 
 
 def _differs(chapter: Chapter, name: str, content: bytes) -> bool:

@@ -93,7 +93,10 @@ def _read_or_set_aside(file: Path) -> State:
 
 
 def _parse(text: str) -> State:
-    raw = json.loads(text)
+    try:
+        raw = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     _expect(isinstance(raw, dict), "it is not a JSON object")
     _expect(raw.get("version") == _VERSION, f"its version is {raw.get('version')!r}")
     return State(

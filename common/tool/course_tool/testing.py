@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from course_tool import builds, console, reporting, state
-from course_tool.chapters import Chapter, Task, find_chapter
+from course_tool.chapters import Chapter, Task, all_chapters, find_chapter
 from course_tool.errors import CourseError
 from course_tool.groups import Group, has_contract, run_contract, run_tasks, targets_of
 from course_tool.places import fingerprints
@@ -52,7 +52,7 @@ def preset_for(solution: bool, carry: bool, sanitize: bool) -> str:
 def find_request(chapter: str, task: str | None, preset: str, verbose: bool) -> Request:
     """A task may be given as 01.2, 1.2 and, since the chapter is known, 2."""
     found = find_chapter(chapter)
-    return Request(found, preset, find_task_of(found, task) if task else None, verbose)
+    return Request(found, preset, None if task is None else find_task_of(found, task), verbose)
 
 
 def find_task_of(chapter: Chapter, name: str) -> Task:
@@ -85,12 +85,15 @@ def run_chapter(request: Request) -> int:
 
 
 def _require_starter(request: Request) -> None:
-    chapter = request.chapter
-    if request.is_students and not chapter.starter.is_dir():
-        raise CourseError(
-            f"chapters/{chapter.folder}/ is missing. `./course reset {chapter.number}` makes it "
-            "again from its starter."
-        )
+    """Its own, and those of the other chapters: CMake wants to see them all."""
+    if not request.is_students:
+        return
+    for chapter in (request.chapter, *all_chapters()):
+        if not chapter.starter.is_dir():
+            raise CourseError(
+                f"chapters/{chapter.folder}/ is missing. `./course reset {chapter.number}` makes "
+                "it again from its starter."
+            )
 
 
 def _run_contract_if_due(request: Request, groups: Sequence[Group]) -> list[Group]:
