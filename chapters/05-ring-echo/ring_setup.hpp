@@ -78,13 +78,13 @@ inline ring_mode set_up(::io_uring& ring, const ring_options& options) {
 }
 
 // The thread of ring_mode::sqpoll takes submissions when it gets to run. sqring_wait() returns when
-// there is room for one; who needs more would ask again and again in the time that it needs.
+// there is room for one; who needs more would ask again and again in the time that it needs. Half
+// of a queue of two has no room for two that are linked.
 inline void wait_for_poller(::io_uring& ring) {
   ::io_uring_sqring_wait(&ring);
-  const auto is_half_full = [&ring] {
-    return ::io_uring_sq_space_left(&ring) < ring.sq.ring_entries / 2;
-  };
-  for (int waits = 0; waits < poller_waits_max && is_half_full(); ++waits) {
+  const unsigned wanted = std::min(std::max(ring.sq.ring_entries / 2, 2U), ring.sq.ring_entries);
+  const auto is_too_full = [&ring, wanted] { return ::io_uring_sq_space_left(&ring) < wanted; };
+  for (int waits = 0; waits < poller_waits_max && is_too_full(); ++waits) {
     std::this_thread::sleep_for(poller_pause_us);
   }
 }

@@ -3,7 +3,8 @@
 // Owns     the value or the exception; of a reference only the address.
 // Lifetime what a reference refers to must outlive whoever takes it.
 // Threads  one at a time.
-// Errors   take() throws the exception that was set.
+// Errors   take() throws the exception that was set. Moving an outcome never throws: if its value
+//          does, that exception is how it ended.
 // Rule     set once, taken once.
 #pragma once
 
@@ -22,10 +23,18 @@ class outcome {
   static_assert(!std::is_rvalue_reference_v<T>, "return a value instead: it is moved out");
 
  public:
+  outcome() noexcept = default;
+  outcome(outcome&& other) noexcept { take_over(other); }
+  outcome& operator=(outcome&& other) noexcept {
+    if (this != &other) take_over(other);
+    return *this;
+  }
+
   // Takes what makes a T; for outcome<void> nothing, for outcome<T&> an lvalue.
   template <typename... Value>
   void set_value(Value&&... value) {
     if constexpr (std::is_reference_v<T>) {
+      static_assert((can_be_referred_to<Value> && ...), "it would refer to a temporary");
       held_.template emplace<at_value>(std::addressof(value)...);
     } else {
       held_.template emplace<at_value>(std::forward<Value>(value)...);
@@ -64,6 +73,27 @@ class outcome {
       std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<T>, std::remove_cv_t<T>>>;
   static constexpr std::size_t at_value = 1;
   static constexpr std::size_t at_error = 2;
+
+  // An lvalue that has the type already: a conversion would make a temporary.
+  template <typename Value>
+  static constexpr bool can_be_referred_to =
+      std::is_lvalue_reference_v<Value> &&
+      std::is_convertible_v<std::add_pointer_t<Value>, std::add_pointer_t<T>>;
+
+  // A value needs no assignment for this, only to be moved.
+  void take_over(outcome& other) noexcept {
+    if (auto* const value = std::get_if<at_value>(&other.held_)) {
+      try {
+        held_.template emplace<at_value>(std::move(*value));
+      } catch (...) {
+        set_exception(std::current_exception());
+      }
+    } else if (auto* const error = std::get_if<at_error>(&other.held_)) {
+      set_exception(std::move(*error));
+    } else {
+      held_.template emplace<0>();
+    }
+  }
 
   std::variant<std::monostate, stored, std::exception_ptr> held_;
 };

@@ -31,11 +31,14 @@ class promise {
 
   template <typename... Value>
   void resolve(Value&&... value) {
+    assert(!await_ready() && "this promise was settled before");
     outcome_.set_value(std::forward<Value>(value)...);
     settle();
   }
 
   void reject(std::exception_ptr error) {
+    assert(error != nullptr && "to reject takes an exception");
+    assert(!await_ready() && "this promise was settled before");
     outcome_.set_exception(std::move(error));
     settle();
   }

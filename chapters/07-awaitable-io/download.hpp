@@ -3,16 +3,19 @@
 // Owns     the file, under NAME.part until keep(); the destructor removes what was not kept.
 // Lifetime the context must live until it is destroyed.
 // Threads  the one that runs the context.
-// Errors   std::system_error that names the file.
+// Errors   std::system_error that names the file; std::runtime_error if what has the name is none:
+//          a rename over /dev/null would replace it, for everybody.
 // Rule     a file under its final name is whole: written, synced, then renamed.
 // See      rename(2), fsync(2)
 #pragma once
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -36,6 +39,12 @@ class download {
 
   task<> begin() {
     if (name_.empty()) co_return;
+    struct ::statx there{};
+    const io_result found =
+        co_await statx_op(context_, AT_FDCWD, name_.c_str(), 0, STATX_TYPE, there);
+    if (found && !S_ISREG(there.stx_mode)) {
+      throw std::runtime_error{name_ + " is no file: redirect standard output to it"};
+    }
     const int how = O_WRONLY | O_CREAT | O_TRUNC;
     const io_result opened = co_await openat_op(context_, AT_FDCWD, part_.c_str(), how, 0666);
     opened.or_throw("open " + part_);

@@ -28,7 +28,7 @@ inline constexpr std::uint64_t current_position = ~std::uint64_t{0};
 // Completes with a count of bytes; 0 is the end of the file.
 inline auto read_op(io_context& context, int fd, std::span<std::byte> into,
                     std::uint64_t offset = current_position) {
-  return io_request{context, [=](::io_uring_sqe& sqe) {
+  return io_request{context, [=, into = transferable(into)](::io_uring_sqe& sqe) {
                       ::io_uring_prep_read(&sqe, fd, into.data(),
                                            static_cast<unsigned>(into.size()), offset);
                     }};
@@ -37,7 +37,7 @@ inline auto read_op(io_context& context, int fd, std::span<std::byte> into,
 // To a pipe or socket whose reader is gone it raises SIGPIPE as well: program_main() ignores that.
 inline auto write_op(io_context& context, int fd, std::span<const std::byte> data,
                      std::uint64_t offset = current_position) {
-  return io_request{context, [=](::io_uring_sqe& sqe) {
+  return io_request{context, [=, data = transferable(data)](::io_uring_sqe& sqe) {
                       ::io_uring_prep_write(&sqe, fd, data.data(),
                                             static_cast<unsigned>(data.size()), offset);
                     }};
@@ -67,7 +67,7 @@ inline auto writev_op(io_context& context, int fd, std::span<const ::iovec> data
 // `into` lies in the registered buffer.
 inline auto read_fixed_op(io_context& context, int fd, std::span<std::byte> into,
                           std::uint64_t offset = current_position) {
-  return io_request{context, [=](::io_uring_sqe& sqe) {
+  return io_request{context, [=, into = transferable(into)](::io_uring_sqe& sqe) {
                       ::io_uring_prep_read_fixed(&sqe, fd, into.data(),
                                                  static_cast<unsigned>(into.size()), offset,
                                                  registered_buffer::index);
@@ -76,7 +76,7 @@ inline auto read_fixed_op(io_context& context, int fd, std::span<std::byte> into
 
 inline auto write_fixed_op(io_context& context, int fd, std::span<const std::byte> data,
                            std::uint64_t offset = current_position) {
-  return io_request{context, [=](::io_uring_sqe& sqe) {
+  return io_request{context, [=, data = transferable(data)](::io_uring_sqe& sqe) {
                       ::io_uring_prep_write_fixed(&sqe, fd, data.data(),
                                                   static_cast<unsigned>(data.size()), offset,
                                                   registered_buffer::index);

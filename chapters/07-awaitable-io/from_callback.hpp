@@ -36,7 +36,8 @@ struct called_with<> {
 template <typename... Arguments, typename Start>
 task<typename called_with<Arguments...>::type> from_callback(Start start) {
   promise<typename called_with<Arguments...>::type> answer;
-  start([&answer](Arguments... arguments) { answer.resolve(std::move(arguments)...); });
+  start(
+      [&answer](Arguments... arguments) { answer.resolve(std::forward<Arguments>(arguments)...); });
   co_return co_await answer;
 }
 

@@ -10,8 +10,11 @@
 
 #include <liburing.h>
 
+#include <algorithm>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include "io_context.hpp"
@@ -33,6 +36,16 @@ struct [[nodiscard("nothing is submitted until it is awaited")]] io_request {
   io_context& context;
   Prepare prepare;
 };
+
+// What one request can move at most: no more than read(2) does, and a longer length would not fit
+// into an SQE.
+inline constexpr std::size_t transfer_bytes_max = 0x7fff'f000;
+
+// The beginning of `bytes`, if it is more than that: a short transfer.
+template <typename Byte>
+[[nodiscard]] std::span<Byte> transferable(std::span<Byte> bytes) noexcept {
+  return bytes.first(std::min(bytes.size(), transfer_bytes_max));
+}
 
 // A request under way, at an address that the kernel knows.
 template <typename Prepare>

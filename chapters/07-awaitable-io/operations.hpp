@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -53,7 +54,7 @@ inline auto connect_op(io_context& context, int fd, const ::sockaddr* address,
 
 // Completes with a count of bytes; 0 is EOF. Prepare it as recv(2) would be called.
 inline auto recv_op(io_context& context, int fd, std::span<std::byte> into, int flags = 0) {
-  return io_request{context, [=](::io_uring_sqe& sqe) {
+  return io_request{context, [=, into = transferable(into)](::io_uring_sqe& sqe) {
                       COURSE_TODO("07.4");
                     }};
 }
@@ -61,7 +62,7 @@ inline auto recv_op(io_context& context, int fd, std::span<std::byte> into, int 
 // Completes with how many bytes it took, which may be a part.
 inline auto send_op(io_context& context, int fd, std::span<const std::byte> data,
                     int flags = MSG_NOSIGNAL) {
-  return io_request{context, [=](::io_uring_sqe& sqe) {
+  return io_request{context, [=, data = transferable(data)](::io_uring_sqe& sqe) {
                       ::io_uring_prep_send(&sqe, fd, data.data(), data.size(), flags);
                     }};
 }
@@ -104,9 +105,11 @@ struct prepare_timeout {
   }
 };
 
-// Completes with -ETIME when `after` has passed: that is how a timeout succeeds.
+// Completes with -ETIME when `after` has passed, at once if that was before now: that is how a
+// timeout succeeds.
 inline auto timeout_op(io_context& context, std::chrono::nanoseconds after) {
-  return io_request{context, prepare_timeout{to_timespec(after)}};
+  return io_request{context,
+                    prepare_timeout{to_timespec(std::max(after, std::chrono::nanoseconds{0}))}};
 }
 
 // ---- another ring ----

@@ -25,7 +25,14 @@ namespace uring {
 class bad_response : public std::runtime_error {
  public:
   explicit bad_response(const std::string& what)
-      : std::runtime_error{"the server's answer: " + what} {}
+      : std::runtime_error{"the server's answer: " + printable(what)} {}
+
+ private:
+  // A part of `what` came from the server, and will be shown on a terminal, which obeys some bytes.
+  static std::string printable(std::string what) {
+    std::ranges::replace_if(what, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+    return what;
+  }
 };
 
 enum class body_end {
@@ -101,11 +108,10 @@ struct response_head {
 // Heeds the two fields that tell how the body ends.
 inline void heed_field(response_head& head, std::string_view line) {
   const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos || colon == 0 || line.front() == ' ' ||
-      line.front() == '\t') {
+  const std::string_view name = line.substr(0, colon);
+  if (colon == std::string_view::npos || name.empty() || name.find_first_of(" \t") != name.npos) {
     throw bad_response{"“" + std::string{line.substr(0, 40)} + "” is no header field"};
   }
-  const std::string_view name = line.substr(0, colon);
   const std::string_view value = trimmed(line.substr(colon + 1));
   if (same_word(name, "Transfer-Encoding")) {
     if (!same_word(value, "chunked")) {

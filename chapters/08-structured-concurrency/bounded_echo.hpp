@@ -55,10 +55,18 @@ class bounded_echo {
 
  private:
   // Something, if it comes in time. During a stop, what is there already; then it is at its end.
+  // Who has not taken all of ours yet may be about to, and then has a second time to do so.
   task<io_result> receive(int socket, std::span<std::byte> into) {
-    const io_result received =
-        co_await with_deadline(recv_op(context_, socket, into), idle_timeout_, waiting_);
-    if (received.error() != ECANCELED) co_return received;
+    std::optional<int> before;
+    for (;;) {
+      const io_result received =
+          co_await with_deadline(recv_op(context_, socket, into), idle_timeout_, waiting_);
+      if (received.error() == ECANCELED) break;
+      if (received.error() != ETIME) co_return received;
+      const int now = bytes_not_taken(socket);
+      if (before.has_value() ? now >= *before : now == 0) co_return received;
+      before = now;
+    }
     const io_result there = co_await recv_op(context_, socket, into, MSG_DONTWAIT);
     co_return there.error() == EAGAIN ? io_result{0} : there;
   }

@@ -7,16 +7,27 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "http_get.hpp"
-#include "response_head.hpp"
 
 namespace uring {
+
+// 1 to 65535, in digits; else nothing.
+[[nodiscard]] inline std::optional<std::uint16_t> parse_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, port);
+  if (error != std::errc{} || stopped != end || port == 0) return std::nullopt;
+  return port;
+}
 
 // "http://HOST:PORT/PATH", "HOST:PORT/PATH", "[::1]:8000": what is left out is http, 80 and "/".
 [[nodiscard]] inline get_request parse_address(std::string_view address) {
@@ -29,9 +40,9 @@ namespace uring {
   const std::size_t colon = host.rfind(':');
   const bool has_port = colon != host.npos && host.find(']', colon) == host.npos;
   if (has_port) {
-    const std::uint64_t port = to_number(host.substr(colon + 1), 10);
-    if (port == 0 || port > 65535) throw std::runtime_error{whole + " has no port"};
-    request.port = static_cast<std::uint16_t>(port);
+    const std::optional<std::uint16_t> port = parse_port(host.substr(colon + 1));
+    if (!port) throw std::runtime_error{"“" + whole + "”: a port is a number from 1 to 65535"};
+    request.port = *port;
     host = host.substr(0, colon);
   }
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);

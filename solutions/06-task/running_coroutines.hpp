@@ -20,8 +20,8 @@ class running_coroutines {
   static void forbid_blocking() {
     if (nesting_ > 0) {
       throw std::logic_error{
-          "sync_wait() inside a coroutine would block the thread that has to finish the task: "
-          "co_await it"};
+          "to wait like this inside a coroutine would block the thread that has to finish the "
+          "task: co_await it"};
     }
   }
 

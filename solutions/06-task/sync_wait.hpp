@@ -9,6 +9,7 @@
 
 #include <coroutine>
 #include <exception>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@ T sync_wait(task<T> awaited);
 // Starts all of them, in order, and blocks until the last has ended; the results in the same order.
 // Throws the first exception in that order, after all have ended.
 template <typename T>
+  requires std::is_object_v<T>  // a vector holds nothing else
 std::vector<T> sync_wait_all(std::vector<task<T>> awaited);
 
 // The outermost coroutine: awaits a task, keeps its result, and says so to a blocked thread.
@@ -100,6 +102,7 @@ T sync_wait(task<T> awaited) {
 }
 
 template <typename T>
+  requires std::is_object_v<T>
 std::vector<T> sync_wait_all(std::vector<task<T>> awaited) {
   running_coroutines::forbid_blocking();
   std::vector<outcome<T>> results(awaited.size());

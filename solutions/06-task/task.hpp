@@ -87,9 +87,10 @@ template <typename T>
 struct returning {
   outcome<T> result;
 
-  // `co_return value` calls this.
-  template <typename Value>
-    requires std::is_constructible_v<T, Value>
+  // `co_return value` calls this. As with `return`, {braces} make a T, and no explicit constructor
+  // is called.
+  template <typename Value = T>
+    requires std::is_convertible_v<Value, T>
   void return_value(Value&& value) {
     // --8<-- [start:task-06-3]
     result.set_value(std::forward<Value>(value));

@@ -36,13 +36,17 @@ class io_context : public io_queue {
   void spawn(task<> started);
 
   // Returns when every spawned task has ended. Throws what escaped one of them, the first if it was
-  // several; std::logic_error if tasks wait and no operation is in flight that could wake one.
+  // several; std::logic_error if tasks wait and no operation is in flight that could wake one, or
+  // if a coroutine calls it, which this thread would have to go on with.
   void run();
 
   // Spawns `first`, runs everything to its end, and returns what `first` returned. If it throws,
   // everything is stopped, and this throws the same.
   template <typename T>
   T run(task<T> first);
+
+  // True in the destructors of tasks that wait for nothing, see end_all(): nobody goes on any more.
+  [[nodiscard]] bool is_destroying() const noexcept { return is_destroying_; }
 
  private:
   // --8<-- [start:turn]
@@ -89,6 +93,7 @@ class io_context : public io_queue {
   static constexpr std::chrono::seconds end_at_most_s{10};
 
   spawned_tasks tasks_;
+  bool is_destroying_ = false;
 };
 
 inline void io_context::spawn(task<> started) {
@@ -97,6 +102,7 @@ inline void io_context::spawn(task<> started) {
 }
 
 inline void io_context::run() {
+  running_coroutines::forbid_blocking();
   try {
     const running_coroutines here;
     turn_until_all_have_ended();
@@ -120,7 +126,9 @@ inline void io_context::end_all() noexcept {
   } catch (const std::exception& error) {
     common::log(std::string{"io_context: cannot wait for what is in flight: "} + error.what());
   }
+  is_destroying_ = true;
   drop_all() ? tasks_.destroy_all() : tasks_.abandon();
+  is_destroying_ = false;
 }
 
 template <typename T>
@@ -132,6 +140,7 @@ task<> keep_outcome(io_context& context, task<T> first, outcome<T>& into) {
 
 template <typename T>
 T io_context::run(task<T> first) {
+  running_coroutines::forbid_blocking();
   outcome<T> result;
   spawn(keep_outcome(*this, std::move(first), result));
   run();

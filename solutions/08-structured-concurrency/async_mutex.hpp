@@ -83,6 +83,7 @@ inline async_mutex::waiting async_mutex::lock() noexcept {
 }
 
 inline void async_mutex::unlock() {
+  if (context_.is_destroying()) last_ = first_ = nullptr;  // whoever waits will not go on
   waiting* const next = first_;
   if (next == nullptr) {
     locked_ = false;

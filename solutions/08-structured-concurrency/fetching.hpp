@@ -8,6 +8,7 @@
 //          listens to one source.
 #pragma once
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <exception>
@@ -64,7 +65,8 @@ class fetching {
   }
 
   task<fetched> give_up(cancel_source& own) {
-    (void)co_await cancelable(timeout_op(context_, options_.timeout), own);
+    const io_result waited = co_await cancelable(timeout_op(context_, options_.timeout), own);
+    if (waited.error() != ETIME) co_return fetched{{}, canceled};  // its time was not up
     const std::string limit = std::to_string(options_.timeout.count());
     co_return fetched{{}, "no complete answer within " + limit + " ms"};
   }

@@ -56,6 +56,17 @@ void awaits_a_promise_twice() {
   second.start();
 }
 
+void settles_a_promise_twice() {
+  uring::promise<int> settled;
+  settled.resolve(1);
+  settled.resolve(2);
+}
+
+void rejects_with_nothing() {
+  uring::promise<int> settled;
+  settled.reject(nullptr);
+}
+
 struct misuse {
   std::string_view name;
   void (*commit)();
@@ -67,6 +78,8 @@ constexpr misuse misuses[] = {
     {"too-early", takes_too_early},
     {"promise-destroyed", destroys_a_promise_that_is_awaited},
     {"promise-twice", awaits_a_promise_twice},
+    {"settled-twice", settles_a_promise_twice},
+    {"rejected-with-nothing", rejects_with_nothing},
 };
 
 }  // namespace

@@ -108,4 +108,6 @@ TEST_CASE("06 misuse is stopped by an assert that says what is wrong", "[06]") {
   check_misuse("too-early", "nothing has ended yet");
   check_misuse("promise-destroyed", "a coroutine still waits for this promise");
   check_misuse("promise-twice", "two coroutines await one promise");
+  check_misuse("settled-twice", "this promise was settled before");
+  check_misuse("rejected-with-nothing", "to reject takes an exception");
 }

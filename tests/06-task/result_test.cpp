@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "allocations.hpp"
 #include "counted.hpp"
@@ -20,6 +21,10 @@ using uring::outcome;
 using uring::task;
 
 namespace {
+
+template <typename T, typename Value>
+concept can_return =
+    requires(typename task<T>::promise_type& promise, Value value) { promise.return_value(value); };
 
 struct refused : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -42,6 +47,9 @@ task<const std::string&> read_only(const std::string& line) {
 }
 task<const int> constant() {
   co_return 9;
+}
+task<std::pair<int, int>> braced() {
+  co_return {1, 2};
 }
 task<> nothing() {
   co_return;
@@ -128,6 +136,12 @@ TEST_CASE("06.3 co_await gives what the body returned", "[06.3]") {
   CHECK(run(text()).take() == "not a std::string yet");
   CHECK(run(constant()).take() == 9);
   CHECK(run(sum_of(1000)).take() == 42'000);
+}
+
+TEST_CASE("06.3 co_return takes what return would take", "[06.3]") {
+  CHECK(run(braced()).take() == std::pair{1, 2});
+  UNSCOPED_INFO("std::vector<int> f() { return 5; } is refused, and so is this: it is explicit");
+  CHECK_FALSE(can_return<std::vector<int>, int>);
 }
 
 TEST_CASE("06.3 a void task ends without a value", "[06.3]") {

@@ -46,6 +46,22 @@ task<int> refuse(std::string why, counted = {}) {
   co_return 0;
 }
 
+// Moved more often than it may be: the last time it throws. Nothing can be assigned to it.
+class unmovable_at_last {
+ public:
+  explicit unmovable_at_last(int moves) noexcept : moves_left_{moves} {}
+  unmovable_at_last(unmovable_at_last&& other) : moves_left_{other.moves_left_ - 1} {
+    if (moves_left_ < 0) throw std::runtime_error{"it does not move"};
+  }
+
+ private:
+  const int moves_left_;
+};
+
+task<unmovable_at_last> moved(int moves) {
+  co_return unmovable_at_last{moves};
+}
+
 task<int> block_inside() {
   co_return sync_wait(answer());
 }
@@ -176,6 +192,16 @@ TEST_CASE("06.4 sync_wait throws what the task threw, and leaves nothing", "[06.
   }
   UNSCOPED_INFO("a frame was not destroyed when sync_wait() threw");
   CHECK(before.leaked_objects() == 0);
+}
+
+TEST_CASE("06.4 sync_wait throws what its value throws when it is moved", "[06.4]") {
+  constexpr int more_than_there_are = 10;
+  UNSCOPED_INFO("a value that can be moved arrives, also if it cannot be assigned");
+  CHECK_NOTHROW(sync_wait(moved(more_than_there_are)));
+  for (const int moves : {0, 1, 2}) {
+    UNSCOPED_INFO("it throws at move " << moves + 1 << ", on its way out of the task");
+    CHECK_THROWS_WITH(sync_wait(moved(moves)), "it does not move");
+  }
 }
 
 TEST_CASE("06.4 sync_wait blocks until a task has ended on another thread", "[06.4]") {

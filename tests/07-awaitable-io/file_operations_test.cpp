@@ -17,6 +17,7 @@
 #include "bytes.hpp"
 #include "errors.hpp"
 #include "io_context.hpp"
+#include "large_span.hpp"
 #include "path_operations.hpp"
 #include "pipe_ends.hpp"
 #include "registered_buffer.hpp"
@@ -92,6 +93,17 @@ TEST_CASE("07 read and write take an offset, or the descriptor's own") {
   CHECK(test.content("a") == "01234567AB");
   CHECK(test.result(uring::read_op(test.context, -1, test.buffer)) == -EBADF);
   CHECK(test.result(uring::write_op(test.context, test.in(), bytes_of("x"))) == -EBADF);
+}
+
+TEST_CASE("07 a file's read and write of 4 GiB are short, not empty") {
+  fixture test;
+  const course_test::large_span large;
+  const common::unique_fd file = test.file("a", "0123456789");
+  UNSCOPED_INFO("a read of 0 bytes would be taken for the end of the file");
+  CHECK(test.result(uring::read_op(test.context, file.get(), large.bytes(), 4)) == 6);
+  const common::unique_fd nowhere{::open("/dev/null", O_WRONLY | O_CLOEXEC)};
+  UNSCOPED_INFO("and write_all() would go on for ever if a write took nothing");
+  CHECK(test.result(uring::write_op(test.context, nowhere.get(), large.bytes())) > 0);
 }
 
 TEST_CASE("07 readv and writev take several buffers in one operation") {

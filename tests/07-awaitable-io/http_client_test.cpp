@@ -2,6 +2,7 @@
 // 07-http_client, the program, against a server that answers as the test wants it.
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -224,4 +225,19 @@ TEST_CASE("07 a file that cannot be written is an error that names it") {
   const auto run = get(server.port(), {"--out", "/no-such-folder/out"});
   CHECK(run.status == exited(1));
   CHECK_THAT(run.stderr_text, ContainsSubstring("open /no-such-folder/out.part: ENOENT"));
+}
+
+TEST_CASE("07 what is no file is not replaced by one") {
+  const temporary_folder folder;
+  const std::string pipe = folder / "pipe";  // in the place of /dev/null
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  for (const std::string& name : {pipe, folder / "."}) {
+    http_peer server{counted("body")};
+    const auto run = get(server.port(), {"--out", name});
+    CHECK(run.status == exited(1));
+    CHECK_THAT(run.stderr_text, ContainsSubstring(name + " is no file"));
+  }
+  UNSCOPED_INFO("a rename puts a file in the place of whatever has that name, devices as well");
+  CHECK(fs::is_fifo(pipe));
+  CHECK_FALSE(fs::exists(folder / "pipe.part"));
 }

@@ -84,6 +84,8 @@ TEST_CASE("07 a head that makes no sense is refused with what came") {
        {"SSH-2.0-OpenSSH\r\n\r\n", "HTTP/2 200\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n",
         "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1  200 OK\r\n\r\n", "\r\n\r\n",
         "HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding\t: chunked\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 5x\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: \r\n\r\n",
@@ -93,6 +95,11 @@ TEST_CASE("07 a head that makes no sense is refused with what came") {
     UNSCOPED_INFO(head);
     CHECK_THROWS_AS(parse_response_head(head), uring::bad_response);
   }
+}
+
+TEST_CASE("07 what a server says about itself gives no orders to a terminal") {
+  const uring::bad_response refused{"404 \x1b[31mred\x07\tand caf\xc3\xa9\x7f"};
+  CHECK(refused.what() == std::string{"the server's answer: 404 ?[31mred??and caf\xc3\xa9?"});
 }
 
 TEST_CASE("07 a body is the same wherever it is cut") {

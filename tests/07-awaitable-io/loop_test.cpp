@@ -56,6 +56,15 @@ task<> fail_after_a_nop(io_context& context) {
   throw std::runtime_error{"the first to fail"};
 }
 
+task<std::string> what_a_second_run_says(io_context& context) {
+  try {
+    context.run();
+  } catch (const std::logic_error& error) {
+    co_return error.what();
+  }
+  co_return "nothing";
+}
+
 // Waits in vain on a silent socket, until somebody cancels it.
 task<> wait_for_data(io_context& context, int socket, int& ended_with) {
   const counted frame;
@@ -133,6 +142,14 @@ TEST_CASE("07.3 a result comes out of run", "[07.3]") {
   io_context context;
   CHECK(context.run(answer_after_a_nop(context)) == 42);
   CHECK_THROWS_WITH(context.run(fail_after_a_nop(context)), "the first to fail");
+}
+
+TEST_CASE("07.3 run inside a coroutine throws, and says what to do instead", "[07.3]") {
+  const watchdog deadline{3s, "it would wait for the very task that has called it"};
+  io_context context;
+  CHECK_THAT(context.run(what_a_second_run_says(context)), ContainsSubstring("co_await it"));
+  UNSCOPED_INFO("and nothing else is stopped by that");
+  CHECK(context.run(answer_after_a_nop(context)) == 42);
 }
 
 TEST_CASE("07.3 a hundred operations in flight go through a queue of four", "[07.3]") {

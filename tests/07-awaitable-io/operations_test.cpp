@@ -19,6 +19,7 @@
 
 #include "bytes.hpp"
 #include "file_operations.hpp"
+#include "large_span.hpp"
 #include "listen.hpp"
 #include "process_counts.hpp"
 #include "result_of.hpp"
@@ -131,6 +132,18 @@ TEST_CASE("07.4 recv says what is wrong as an error", "[07.4]") {
   CHECK(test.result(uring::recv_op(test.context, reset.theirs.get(), test.buffer)) == -ECONNRESET);
 }
 
+TEST_CASE("07.4 more bytes than a request can name are a short transfer", "[07.4]") {
+  const watchdog deadline{5s, "a length of 4 GiB has become one of 0?"};
+  fixture test;
+  const course_test::large_span large;
+  REQUIRE(::send(test.ours(), "abc", 3, MSG_NOSIGNAL) == 3);
+  UNSCOPED_INFO("an SQE has 32 bits for the length: 4 GiB must not become 0, which reads as EOF");
+  CHECK(test.result(uring::recv_op(test.context, test.theirs(), large.bytes())) == 3);
+  constexpr int at_once = MSG_NOSIGNAL | MSG_DONTWAIT;
+  UNSCOPED_INFO("nor may a send of 4 GiB send nothing: who sends the rest would never end");
+  CHECK(test.result(uring::send_op(test.context, test.ours(), large.bytes(), at_once)) > 0);
+}
+
 TEST_CASE("07.4 a duration becomes whole seconds and the nanoseconds that are left", "[07.4]") {
   struct row {
     std::chrono::nanoseconds duration;
@@ -158,6 +171,17 @@ TEST_CASE("07.4 the kernel gets the address of a time that lives as long as the 
   UNSCOPED_INFO("a local variable is gone when the request is submitted: give it &limit");
   CHECK(sqe.addr == reinterpret_cast<std::uint64_t>(&prepare.limit));
   CHECK(sqe.opcode == IORING_OP_TIMEOUT);
+}
+
+TEST_CASE("07.4 a time that has passed already is over at once", "[07.4]") {
+  const watchdog deadline{5s, "whoever sleeps until some time may come late: that is no error"};
+  io_context context;
+  for (const std::chrono::milliseconds after : {0ms, -1ms, -100'000ms}) {
+    int error = 0;
+    context.run(time_out(context, after, error));
+    UNSCOPED_INFO("after " << after.count() << " ms");
+    CHECK(error == ETIME);
+  }
 }
 
 TEST_CASE("07.4 a timeout ends when its time has passed, whatever else completes", "[07.4]") {

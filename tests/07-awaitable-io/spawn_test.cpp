@@ -2,6 +2,7 @@
 // Task 07.2: tasks that nobody awaits, without a ring.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <coroutine>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -46,6 +47,23 @@ std::string thrown_by(spawned_tasks& tasks) {
     return escaped.what();
   }
   return "nothing";
+}
+
+// Says so when its frame goes.
+class farewell {
+ public:
+  farewell(std::string& log, char name) noexcept : log_{log}, name_{name} {}
+  farewell(farewell&&) = delete;
+  ~farewell() { log_ += name_; }
+
+ private:
+  std::string& log_;
+  char name_;
+};
+
+task<> wait_for_nobody(std::string& log, char name) {
+  const farewell last_words{log, name};
+  co_await std::suspend_always{};
 }
 
 }  // namespace
@@ -120,4 +138,16 @@ TEST_CASE("07.2 tasks that have not ended are destroyed with their owner", "[07.
   }
   CHECK(steps == 2);
   CHECK(counted::live() == 0);
+}
+
+TEST_CASE("07.2 tasks that have not ended are destroyed in the reverse order of their start",
+          "[07.2]") {
+  std::string log;
+  {
+    spawned_tasks tasks;
+    for (const char name : std::string{"abcdefgh"}) tasks.start(wait_for_nobody(log, name));
+    REQUIRE(log.empty());
+  }
+  UNSCOPED_INFO("a task may refer to what an earlier one owns, as in a scope");
+  CHECK(log == "hgfedcba");
 }

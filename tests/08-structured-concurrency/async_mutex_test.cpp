@@ -3,6 +3,8 @@
 #include "async_mutex.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <coroutine>
 #include <string>
 #include <utility>
 
@@ -41,6 +43,11 @@ task<> write_word(io_context& context, async_mutex& mutex, shared_line& line, ch
 task<> count_up(async_mutex& mutex, int& value) {
   const async_mutex::guard held = co_await mutex.lock();
   ++value;
+}
+
+task<> hold_for_ever(async_mutex& mutex, counted) {
+  const async_mutex::guard held = co_await mutex.lock();
+  co_await std::suspend_always{};
 }
 
 }  // namespace
@@ -125,4 +132,18 @@ TEST_CASE("08 a guard that is moved unlocks once", "[08]") {
   };
   io_context context;
   context.run(check::run(context));
+}
+
+TEST_CASE("08 a mutex and its line survive tasks that are destroyed", "[08]") {
+  int value = 0;
+  {
+    io_context context;
+    async_mutex mutex{context};
+    context.spawn(hold_for_ever(mutex, {}));
+    for (int i = 0; i < 10; ++i) context.spawn(count_up(mutex, value));
+    CHECK_THROWS_WITH(context.run(), Catch::Matchers::ContainsSubstring("in flight"));
+    CHECK(counted::live() == 0);
+  }
+  UNSCOPED_INFO("the lock was handed to a task that had no future");
+  CHECK(value == 0);
 }

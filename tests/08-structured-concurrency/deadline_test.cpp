@@ -5,8 +5,11 @@
 #include <cerrno>
 #include <chrono>
 #include <limits>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "bounded_io.hpp"
 #include "counted.hpp"
@@ -161,6 +164,32 @@ TEST_CASE("08.4 a request and its timeout are never cut apart by a full queue", 
         "first is taken");
     CHECK(in_time == 200);
   }
+}
+
+TEST_CASE("08.4 a pair waits for room however late the kernel's own thread is", "[08.4]") {
+  struct check {
+    static task<int> alone_and_in_pairs(io_context& context) {
+      int done = 0;
+      for (int i = 0; i < 25; ++i) {
+        context.spawn(nop(context));  // one of the two places is taken
+        const io_result ended = co_await uring::with_deadline(uring::nop_op(context), 10s);
+        if (ended) ++done;
+      }
+      co_return done;
+    }
+    static task<> nop(io_context& context) {
+      const io_result turned = co_await uring::nop_op(context);
+      turned.or_throw("nop");
+    }
+  };
+  std::vector<std::jthread> busy;  // it has to wait for a processor
+  for (int i = 0; i < 8; ++i) {
+    busy.emplace_back([](const std::stop_token& enough) {
+      while (!enough.stop_requested()) continue;
+    });
+  }
+  io_context context{{.mode = uring::ring_mode::sqpoll, .sq_entries = 2, .cq_entries = 4}};
+  CHECK(context.run(check::alone_and_in_pairs(context)) == 25);
 }
 
 TEST_CASE("08.4 a thousand deadlines at a time", "[08.4]") {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The chapter's programs, from outside: what they print, and how they end when something fails.
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
@@ -12,8 +15,10 @@
 #include <vector>
 
 #include "child_process.hpp"
+#include "errors.hpp"
 #include "http_town.hpp"
 #include "socket_pair.hpp"
+#include "unique_fd.hpp"
 
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
@@ -53,6 +58,30 @@ class folder {
  private:
   std::filesystem::path path_ =
       std::filesystem::temp_directory_path() / ("course-08-" + std::to_string(::getpid()));
+};
+
+// Connects to it wait: its queue is full, and nobody accepts.
+class full_listener {
+ public:
+  full_listener() {
+    common::check(::listen(listener_.socket.get(), 0), "listen");
+    for (common::unique_fd& each : waiting_) {
+      each = common::unique_fd{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+      ::sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_port = htons(listener_.port);
+      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      ::connect(each.get(), reinterpret_cast<const ::sockaddr*>(&address), sizeof address);
+    }
+  }
+
+  [[nodiscard]] std::string at(const std::string& path) const {
+    return "127.0.0.1:" + std::to_string(listener_.port) + path;
+  }
+
+ private:
+  course_test::tcp_listener listener_ = course_test::listen_on_any_port();
+  std::array<common::unique_fd, 4> waiting_;
 };
 
 std::string repeated(const std::string& what, int count) {
@@ -164,8 +193,22 @@ TEST_CASE("08 fetch --fail-fast cancels what is in flight, and begins nothing mo
   CHECK_THAT(program.stderr_text, ContainsSubstring("/bytes/1: not begun: another one failed"));
 }
 
+TEST_CASE("08 fetch tells what was canceled from what was late", "[08]") {
+  const http_town town;
+  const full_listener nobody_accepts;
+  const finished_program program = run(
+      "08-fetch", {"--fail-fast", "--window", "2", nobody_accepts.at("/"), town.at("/missing")});
+  CHECK(program.status == exited(1));
+  UNSCOPED_INFO("its timeout of 10 s was canceled, too, and says nothing about the time");
+  CHECK_THAT(program.stderr_text, ContainsSubstring("/: canceled: another one failed"));
+}
+
 TEST_CASE("08 fetch refuses what is no address, and no window", "[08]") {
-  CHECK(run("08-fetch", {"localhost:99999/"}).status == exited(1));
+  for (const std::string port : {"99999", "0", "-1", "http", "80x", ""}) {
+    const finished_program program = run("08-fetch", {"localhost:" + port + "/"});
+    CHECK(program.status == exited(1));
+    CHECK_THAT(program.stderr_text, ContainsSubstring("a port is a number from 1 to 65535"));
+  }
   CHECK(run("08-fetch", {":80/"}).status == exited(1));
   CHECK(run("08-fetch", {"--window", "0", "localhost/"}).status == exited(2));
   CHECK(run("08-fetch", {}).status == exited(2));

@@ -7,6 +7,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cerrno>
 #include <chrono>
+#include <coroutine>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -45,6 +46,29 @@ task<> listen(io_context& context, int fd, uring::cancel_source& source, int& ca
 task<> fail_after(io_context& context, int turns, std::string what, counted) {
   co_await pass_turns(context, turns);
   throw std::runtime_error{what};
+}
+
+// Writes when its frame goes, which must be before that of the scope's owner.
+class last_words {
+ public:
+  explicit last_words(std::string& written_to) noexcept : written_to_{written_to} {}
+  last_words(last_words&&) = delete;
+  ~last_words() { written_to_ += "a rather long farewell"; }
+
+ private:
+  std::string& written_to_;
+};
+
+task<> wait_for_nobody(std::string& log) {
+  const last_words local{log};
+  co_await std::suspend_always{};
+}
+
+task<> own_what_tasks_use(io_context& context, counted) {
+  std::string log;
+  scope tasks{context};
+  for (int i = 0; i < 10; ++i) tasks.spawn(wait_for_nobody(log));
+  co_await tasks.join();
 }
 
 task<std::string> what_join_throws(scope& joined) {
@@ -260,3 +284,11 @@ TEST_CASE("08.5 a scope that is left before its tasks have ended says so", "[08.
   CHECK_THAT(child.stderr_text, Catch::Matchers::ContainsSubstring("co_await join() first"));
 }
 #endif
+
+TEST_CASE("08 tasks of a scope that nothing can wake go before what they refer to", "[08]") {
+  io_context context;
+  context.spawn(own_what_tasks_use(context, {}));
+  UNSCOPED_INFO("run() should say what is wrong, and no assert of the scope's instead");
+  CHECK_THROWS_WITH(context.run(), Catch::Matchers::ContainsSubstring("in flight"));
+  CHECK(counted::live() == 0);
+}

@@ -77,6 +77,23 @@ TEST_CASE("08 a reader that is slow but reads is not closed, and gets every byte
   CHECK(slow.echo("still here") == "still here");
 }
 
+TEST_CASE("08 who still takes what it was sent is not idle", "[08]") {
+  constexpr std::size_t bytes = 512 * 1024;  // which the server's own buffer holds
+  const server_process server = start({"--idle-timeout-ms", "600"});
+  client slow{server.port(), small_buffers};
+  for (std::size_t sent = 0; sent < bytes;) {
+    sent += slow.send_some(course_test::pattern(0, bytes - sent, sent));
+  }
+  std::string received;
+  while (received.size() < bytes) {
+    received += slow.recv_some(16 * 1024);
+    std::this_thread::sleep_for(60ms);
+  }
+  CHECK(course_test::compare_bytes(received, course_test::pattern(0, bytes)) == identical);
+  UNSCOPED_INFO("the server waited for bytes while its own were still on their way");
+  CHECK(slow.echo("still here") == "still here");
+}
+
 TEST_CASE("08 a reader that takes nothing is closed", "[08]") {
   const server_process server = start({"--idle-timeout-ms", "800"});
   const std::size_t at_rest = server.open_fd_count();
