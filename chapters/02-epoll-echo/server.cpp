@@ -16,7 +16,9 @@ int main(int argc, char** argv) {
       [](const common::server_flags& server, const common::stop_signal& stop) {
         common::unique_fd listener =
             common::listen_on(server.host, server.port, {.accepts = common::blocking::no});
-        common::announce(listener.get());
-        epoll::echo_loop{std::move(listener), stop}.run();
+        const int listening = listener.get();
+        epoll::echo_loop loop{std::move(listener), stop};
+        common::announce(listening);
+        loop.run();
       });
 }

@@ -61,11 +61,11 @@ TEST_CASE("08 a client that says something now and then is not closed", "[08]") 
 }
 
 TEST_CASE("08 a reader that is slow but reads is not closed, and gets every byte", "[08]") {
-  const server_process server = start({"--idle-timeout-ms", "1500"});
+  const server_process server = start({"--idle-timeout-ms", "2500"});  // stall() reads nothing
   client slow{server.port(), small_buffers};
   const std::size_t sent = stall(slow);
   std::string received;
-  const auto until = clock_type::now() + 3s;
+  const auto until = clock_type::now() + 4s;
   while (clock_type::now() < until) {
     received += slow.recv_some(8 * 1024);
     std::this_thread::sleep_for(50ms);
