@@ -81,6 +81,7 @@ class outcome {
       std::is_convertible_v<std::add_pointer_t<Value>, std::add_pointer_t<T>>;
 
   // A value needs no assignment for this, only to be moved.
+  // NOLINTNEXTLINE(bugprone-exception-escape): what the move of a value throws is kept
   void take_over(outcome& other) noexcept {
     if (auto* const value = std::get_if<at_value>(&other.held_)) {
       try {

@@ -19,6 +19,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -29,7 +30,6 @@
 #include "descriptor_limit.hpp"
 #include "eventually.hpp"
 #include "fd_scope.hpp"
-#include "listen.hpp"
 #include "refuse_calls.hpp"
 #include "serving.hpp"
 #include "socket_pair.hpp"
@@ -42,7 +42,9 @@ namespace {
 
 // The loop and its port, on this thread: a turn serves whoever is ready, and returns.
 struct fixture {
-  fixture() : fixture{common::listen_on("127.0.0.1", 0, {.accepts = common::blocking::no})} {}
+  // A small send buffer makes an echo go out in many parts.
+  explicit fixture(int send_buffer_bytes = 0)
+      : fixture{course_test::listen_on_any_port(send_buffer_bytes).socket} {}
 
   common::stop_signal stop;
   std::uint16_t port;
@@ -50,7 +52,12 @@ struct fixture {
 
  private:
   explicit fixture(common::unique_fd listener)
-      : port{course_test::port_of(listener.get())}, loop{std::move(listener), stop} {}
+      : port{course_test::port_of(listener.get())}, loop{non_blocking(std::move(listener)), stop} {}
+
+  static common::unique_fd non_blocking(common::unique_fd listener) {
+    course_test::set_nonblocking(listener.get());
+    return listener;
+  }
 };
 
 // What epoll was asked for, by descriptor, from /proc/self/fdinfo of the one epoll instance.
@@ -274,6 +281,25 @@ TEST_CASE("02.4 a client that does not read is watched for room until it does", 
   CHECK(course_test::compare_bytes(received, sent) == course_test::identical);
   UNSCOPED_INFO("all was sent: go back to EPOLLIN, or the loop spins on a socket with room");
   CHECK(course_test::eventually(2s, [] { return watched_for(EPOLLOUT) == 0; }));
+}
+
+TEST_CASE("02.4 until the last byte of an echo is sent, nothing more is read", "[02.4]") {
+  fixture server{4096};
+  client talker{server.port, {.receive_buffer_bytes = 4096}};
+  server.loop.turn();
+  REQUIRE(server.loop.connection_count() == 1);
+  const serving loop{server};
+
+  const std::string message = course_test::pattern(3, 512 * 1024);
+  std::string received;
+  UNSCOPED_INFO("on_writable() may leave bytes unsent: what is received then takes their place");
+  for (std::size_t sent = 0; sent < message.size();) {
+    const std::size_t taken = talker.send_some(std::string_view{message}.substr(sent));
+    sent += taken;
+    if (taken == 0) received += talker.recv_exactly(1);  // there is no room: make some
+  }
+  received += talker.recv_exactly(message.size() - received.size());
+  CHECK(course_test::compare_bytes(received, message) == course_test::identical);
 }
 
 TEST_CASE("02.4 a client that resets with an echo unsent is gone, and nobody else is", "[02.4]") {
