@@ -109,7 +109,8 @@ struct response_head {
 inline void heed_field(response_head& head, std::string_view line) {
   const std::size_t colon = line.find(':');
   const std::string_view name = line.substr(0, colon);
-  if (colon == std::string_view::npos || name.empty() || name.find_first_of(" \t") != name.npos) {
+  const bool is_split = name.find_first_of(" \t") != std::string_view::npos;
+  if (colon == std::string_view::npos || name.empty() || is_split) {
     throw bad_response{"“" + std::string{line.substr(0, 40)} + "” is no header field"};
   }
   const std::string_view value = trimmed(line.substr(colon + 1));

@@ -38,7 +38,8 @@ namespace uring {
   request.path = slash == address.size() ? "/" : address.substr(slash);
   std::string_view host = address.substr(0, slash);
   const std::size_t colon = host.rfind(':');
-  const bool has_port = colon != host.npos && host.find(']', colon) == host.npos;
+  constexpr std::size_t none = std::string_view::npos;
+  const bool has_port = colon != none && host.find(']', colon) == none;
   if (has_port) {
     const std::optional<std::uint16_t> port = parse_port(host.substr(colon + 1));
     if (!port) throw std::runtime_error{"“" + whole + "”: a port is a number from 1 to 65535"};

@@ -123,6 +123,7 @@ task<> race(io_context& context, writer& other, const course_test::socket_pair& 
 // Many at a time, so that a turn has many of each.
 task<> race_all(io_context& context, limit at_most, tally& ends) {
   std::vector<course_test::socket_pair> sockets;
+  sockets.reserve(lanes);
   for (int lane = 0; lane < lanes; ++lane) sockets.push_back(course_test::unix_pair());
   writer other{static_cast<std::size_t>(lanes * rounds)};  // joined before the sockets are closed
   cancel_source unused;

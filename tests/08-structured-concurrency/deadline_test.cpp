@@ -182,11 +182,11 @@ TEST_CASE("08.4 a pair waits for room however late the kernel's own thread is", 
       turned.or_throw("nop");
     }
   };
-  std::vector<std::jthread> busy;  // it has to wait for a processor
-  for (int i = 0; i < 8; ++i) {
-    busy.emplace_back([](const std::stop_token& enough) {
+  std::array<std::jthread, 8> busy;  // it has to wait for a processor
+  for (std::jthread& each : busy) {
+    each = std::jthread{[](const std::stop_token& enough) {
       while (!enough.stop_requested()) continue;
-    });
+    }};
   }
   io_context context{{.mode = uring::ring_mode::sqpoll, .sq_entries = 2, .cq_entries = 4}};
   CHECK(context.run(check::alone_and_in_pairs(context)) == 25);

@@ -155,10 +155,12 @@ TEST_CASE("08.1 a number of tasks known at run time, without values or with move
   cancel_source source;
   diary log;
   std::vector<task<>> silent_ones;
+  silent_ones.reserve(5);
   for (int turns = 5; turns > 0; --turns) {
     silent_ones.push_back(note_after(context, turns, log, std::to_string(turns), {}));
   }
-  CHECK(context.run(uring::when_all(source, std::move(silent_ones))).size() == 5);
+  const std::size_t ended = context.run(uring::when_all(source, std::move(silent_ones))).size();
+  CHECK(ended == 5);
   UNSCOPED_INFO("they ran one after the other, not at the same time");
   CHECK(log.text == "12345");
 
@@ -166,6 +168,7 @@ TEST_CASE("08.1 a number of tasks known at run time, without values or with move
     static task<std::unique_ptr<int>> make(int value) { co_return std::make_unique<int>(value); }
   };
   std::vector<task<std::unique_ptr<int>>> owners;
+  owners.reserve(3);
   for (int i = 0; i < 3; ++i) owners.push_back(owner::make(i));
   const auto values = context.run(uring::when_all(source, std::move(owners)));
   CHECK(*values.at(2) == 2);

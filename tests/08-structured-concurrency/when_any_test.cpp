@@ -132,6 +132,7 @@ TEST_CASE("08.2 of several that end at once, one wins", "[08.2]") {
   for (int round = 0; round < 100; ++round) {
     cancel_source losers;
     std::vector<task<std::string>> runners;
+    runners.reserve(10);
     for (int i = 0; i < 10; ++i) {
       runners.push_back(name_after(context, 1, std::to_string(i), {}));
     }
