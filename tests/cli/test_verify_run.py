@@ -84,10 +84,10 @@ def test_tidy_begins_after_the_release_and_ends_before_its_turn(
     assert events == ["release", "ahead", "ended"]
 
 
-def test_pages_is_proved_beside_tool(
+def test_pages_is_proved_beside_mistakes(
     verify: Callable[..., int], tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tool_runs, pages_runs = threading.Event(), threading.Event()
+    mistakes_run, pages_runs = threading.Event(), threading.Event()
 
     def meets(name: str, mine: threading.Event, other: threading.Event) -> Item:
         def prove(context: Context) -> Outcome:
@@ -97,12 +97,13 @@ def test_pages_is_proved_beside_tool(
 
         return Item(name, name, prove)
 
-    tool = meets("tool", tool_runs, pages_runs)
-    pages = meets("pages", pages_runs, tool_runs)
-    assert verify(tool, holding("site"), pages) == 0
+    mistakes = meets("mistakes", mistakes_run, pages_runs)
+    pages = meets("pages", pages_runs, mistakes_run)
+    assert verify(mistakes, holding("site"), pages) == 0
     shown = capsys.readouterr().out
-    assert shown.index("[1/3] tool") < shown.index("[2/3] site") < shown.index("[3/3] pages")
-    assert [item["name"] for item in read_result(tmp_path)["items"]] == ["tool", "site", "pages"]
+    assert shown.index("[1/3] mistakes") < shown.index("[2/3] site") < shown.index("[3/3] pages")
+    names = [item["name"] for item in read_result(tmp_path)["items"]]
+    assert names == ["mistakes", "site", "pages"]
     assert verify(pages) == 0, "alone it runs in its turn"
 
 
@@ -119,7 +120,7 @@ def test_interrupted_it_does_not_wait_for_what_runs_beside(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        verify(Item("tool", "tool", interrupted), Item("pages", "pages", until_killed))
+        verify(Item("mistakes", "mistakes", interrupted), Item("pages", "pages", until_killed))
     assert killed.is_set()
 
 

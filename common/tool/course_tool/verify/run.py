@@ -124,7 +124,7 @@ def _prove_all(selected: Sequence[Item], options: VerifyOptions, work: Path) -> 
 
 
 class _Beside:
-    """Proves `pages` beside `tool`: a browser and servers that wait leave processors idle."""
+    """Proves `pages` beside `mistakes`: a browser and tests that wait leave processors idle."""
 
     def __init__(self, options: VerifyOptions, work: Path) -> None:
         self._prove = lambda item: prove(item, options, work)
@@ -142,7 +142,7 @@ class _Beside:
     def begin(self, item: Item, selected: Sequence[Item]) -> None:
         """Called when an item's turn comes: starts the one that may run beside it."""
         pages = [each for each in selected if each.name == "pages"]
-        if item.name == "tool" and pages:
+        if item.name == "mistakes" and pages:
             self._begun["pages"] = self._pool.submit(self._silently, pages[0])
 
     def _silently(self, item: Item) -> Verdict:
