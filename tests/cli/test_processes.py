@@ -48,6 +48,14 @@ def test_what_runs_beside_ends_with_the_block(own_group: bool) -> None:
     assert eventually(lambda: not alive_with(seconds))
 
 
+def test_a_grandchild_that_takes_a_group_of_its_own_meanwhile_ends_too() -> None:
+    for attempt in range(60):  # at another moment of its start each time
+        seconds = sleeper()
+        with processes.beside(["sh", "-c", f"setsid sleep {seconds} & wait"]):
+            time.sleep(attempt / 10_000)
+        assert eventually(lambda seconds=seconds: not alive_with(seconds))
+
+
 def test_what_runs_beside_may_end_first_and_has_its_environment(tmp_path: Path) -> None:
     note = tmp_path / "note"
     with processes.beside(["sh", "-c", f'echo "$WORD" > "{note}"; exit 3'], {"WORD": "hello"}):

@@ -151,10 +151,16 @@ def _groups_below(pid: int) -> set[int]:
     return groups - {pid, os.getpgrp()}
 
 
-def _kill_groups(groups: Iterable[int]) -> None:
+def _stopped_groups_below(pid: int) -> set[int]:
+    """Stopped first: a grandchild that makes a group of its own while we look would get away."""
+    _signal_groups([pid], signal.SIGSTOP)
+    return _groups_below(pid)
+
+
+def _signal_groups(groups: Iterable[int], number: signal.Signals) -> None:
     for group in groups:
         try:
-            os.killpg(group, signal.SIGKILL)
+            os.killpg(group, number)
         except (ProcessLookupError, PermissionError):
             pass  # PermissionError: all that is left runs as another user (sudo)
 
@@ -164,8 +170,8 @@ def _kill_group(child: subprocess.Popen[bytes]) -> None:
     pidfd = _running.get(child.pid)
     if pidfd is None:
         return
-    below = set() if _ended(child, 0) else _groups_below(child.pid)
-    _kill_groups((child.pid, *below))
+    below = set() if _ended(child, 0) else _stopped_groups_below(child.pid)
+    _signal_groups((child.pid, *below), signal.SIGKILL)
     child.wait()
     del _running[child.pid]
     os.close(pidfd)
@@ -186,7 +192,7 @@ def kill_all() -> None:
     with _starting:
         _closed = True
     for pid in list(_running):
-        _kill_groups((pid, *_groups_below(pid)))
+        _signal_groups((pid, *_stopped_groups_below(pid)), signal.SIGKILL)
 
 
 def _text(file: IO[bytes]) -> str:
