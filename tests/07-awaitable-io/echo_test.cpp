@@ -159,8 +159,7 @@ TEST_CASE("07.5 a reader that comes late gets every byte", "[07.5]") {
   const watchdog deadline{15s, "the client was to be served"};
   fixture server{course_test::listen_on_any_port(4096)};  // its clients' sends are short
   const serving loop{server};
-  // With small_buffers, whose 8 KiB hold two sends, each send would fit whole or wait.
-  client late{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 64 * 1024}};
+  client late{server.port, course_test::short_send_buffers};
   const std::size_t sent =
       course_test::send_until_stalled(late, 2 * course_test::kernel_buffer_bytes_max());
   UNSCOPED_INFO("missing bytes: the rest of a short send was dropped");

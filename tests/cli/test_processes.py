@@ -35,6 +35,10 @@ def sleeper() -> str:
     return f"{600 + time.monotonic_ns() % 10**9 / 10**9:.9f}"
 
 
+def has_begun_to_sleep(seconds: str) -> bool:
+    return eventually(lambda: any(each.startswith("sleep") for each in alive_with(seconds)), 20)
+
+
 # beside()
 
 
@@ -191,7 +195,7 @@ def test_an_interrupt_ends_the_children_of_every_thread() -> None:
         f"'{seconds}'],), kwargs=dict(timeout_s=60)).start(); time.sleep(60)"
     )
     tool = start_tool(what)
-    assert eventually(lambda: any(each.startswith("sleep") for each in alive_with(seconds)), 20)
+    assert has_begun_to_sleep(seconds)
     tool.send_signal(signal.SIGINT)
     assert tool.communicate(timeout=10)[1] == "course: interrupted\n"
     assert tool.returncode == 130
@@ -207,7 +211,7 @@ def test_an_interrupt_sees_a_child_that_another_thread_has_just_started() -> Non
         f"'{seconds}'],), kwargs=dict(timeout_s=60)).start(); time.sleep(60)"
     )
     tool = start_tool(what)
-    assert eventually(lambda: any(each.startswith("sleep") for each in alive_with(seconds)), 20)
+    assert has_begun_to_sleep(seconds)
     tool.send_signal(signal.SIGINT)
     assert tool.communicate(timeout=10)[1] == "course: interrupted\n"
     assert not alive_with(seconds)
@@ -226,7 +230,7 @@ def test_after_an_interrupt_no_thread_starts_another_child() -> None:
         "    threading.Thread(target=forever).start()\n"
         "    time.sleep(60)"
     )
-    assert eventually(lambda: any(each.startswith("sleep") for each in alive_with(seconds)), 20)
+    assert has_begun_to_sleep(seconds)
     tool.send_signal(signal.SIGINT)
     out, err = tool.communicate(timeout=10)
     assert out == "Cannot run sleep: the tool is ending.\n"
@@ -236,7 +240,7 @@ def test_after_an_interrupt_no_thread_starts_another_child() -> None:
 def test_the_kernel_kills_a_child_whose_tool_was_killed() -> None:
     seconds = sleeper()
     tool = start_tool(f"processes.run(['sleep', '{seconds}'], timeout_s=60)")
-    assert eventually(lambda: any(each.startswith("sleep") for each in alive_with(seconds)), 20)
+    assert has_begun_to_sleep(seconds)
     tool.kill()
     tool.communicate(timeout=10)
     assert eventually(lambda: not alive_with(seconds))

@@ -16,6 +16,11 @@ namespace course_test {
 inline constexpr client_options small_buffers{.receive_buffer_bytes = 8 * 1024,
                                               .send_buffer_bytes = 64 * 1024};
 
+// The same, for a server whose sends are of 4 KiB: 8 KiB hold two of them, and each would fit whole
+// or wait. With these its sends are short.
+inline constexpr client_options short_send_buffers{.receive_buffer_bytes = 4 * 1024,
+                                                   .send_buffer_bytes = 64 * 1024};
+
 inline constexpr milliseconds stall_ms{300};
 
 // Nothing can be in flight in a connection beyond this: both ends' largest kernel buffers.

@@ -156,7 +156,7 @@ class _Beside:
 
 
 def _may_start_tidy(selected: Sequence[Item], position: int) -> bool:
-    """True once: where its compile commands are there, and tests that wait are still to come."""
+    """True once: when release no longer builds, and tests that wait are still to come."""
     names = [item.name for item in selected]
     return {"release", "tidy"} <= set(names) and position == names.index("release") + 1
 
