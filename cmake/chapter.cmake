@@ -47,50 +47,22 @@ function(course_program number name)
   set_property(GLOBAL APPEND PROPERTY COURSE_PROGRAMS_${number} ${target})
 endfunction()
 
-# course_tests(02 loop_test.cpp server_test.cpp) makes 02-tests; every case is a CTest test of its
-# own, labeled with the chapter; its name starts with its task. Building NN-tests builds the
-# chapter's programs too, which the tests run. With COURSE_TESTS_ALONE, for ./course verify, which
-# knows for each of its many small builds what is needed, the tests come one file at a time.
+# course_tests(02 loop_test.cpp server_test.cpp) makes the program 02-cases; every case is a CTest
+# test of its own, labeled with the chapter; its name starts with its task. 02-tests is that and
+# whatever else the chapter's tests run: its programs and the echo contract.
 function(course_tests number)
-  add_executable(${number}-tests ${ARGN})
-  target_link_libraries(${number}-tests PRIVATE chapter-${number} test-support)
-  target_precompile_headers(${number}-tests REUSE_FROM test-support)
-  if(COURSE_TESTS_ALONE)
-    _course_tests_by_file(${number} ${ARGN})
-    return()
-  endif()
+  add_executable(${number}-cases ${ARGN})
+  target_link_libraries(${number}-cases PRIVATE chapter-${number} test-support)
+  target_precompile_headers(${number}-cases REUSE_FROM test-headers)
   get_property(programs GLOBAL PROPERTY COURSE_PROGRAMS_${number})
-  if(programs)
-    add_dependencies(${number}-tests ${programs})
-  endif()
-  catch_discover_tests(${number}-tests DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT 20 LABELS ${number})
+  add_custom_target(${number}-tests DEPENDS ${number}-cases ${programs})
+  course_discover_tests(${number}-cases ${number})
 endfunction()
 
-# 02-tests-loop_test and 02-tests-server_test: each *_test.cpp with the other files, which hold no
-# cases, linked as 02-tests is, whatever its CMakeLists.txt asks for after course_tests().
-function(_course_tests_by_file number)
-  set(cases ${ARGN})
-  list(FILTER cases INCLUDE REGEX "_test\\.cpp$")
-  set(helpers ${ARGN})
-  list(FILTER helpers EXCLUDE REGEX "_test\\.cpp$")
-  set(as_all $<TARGET_PROPERTY:${number}-tests)
-  if(helpers)
-    add_library(${number}-tests-helpers OBJECT ${helpers})
-    target_link_libraries(${number}-tests-helpers PRIVATE ${as_all},LINK_LIBRARIES>)
-    target_precompile_headers(${number}-tests-helpers REUSE_FROM test-support)
-    set(helpers $<TARGET_OBJECTS:${number}-tests-helpers>)
-  endif()
-  foreach(file IN LISTS cases)
-    cmake_path(GET file STEM stem)
-    set(target ${number}-tests-${stem})
-    add_executable(${target} ${file} ${helpers})
-    target_link_libraries(${target} PRIVATE ${as_all},LINK_LIBRARIES>)
-    target_link_options(${target} PRIVATE ${as_all},LINK_OPTIONS>)
-    target_precompile_headers(${target} REUSE_FROM test-support)
-    catch_discover_tests(${target} DISCOVERY_MODE PRE_TEST
-      PROPERTIES TIMEOUT 20 LABELS ${number})
-  endforeach()
+# Each case of a Catch2 program becomes a CTest test with a label and the time limit of all tests.
+function(course_discover_tests target label)
+  catch_discover_tests(${target} DISCOVERY_MODE PRE_TEST
+    PROPERTIES TIMEOUT ${COURSE_TEST_TIMEOUT_S} LABELS ${label})
 endfunction()
 
 # course_echo_contract(02)                                 "02 contract: one byte comes back", ...
@@ -126,10 +98,11 @@ set(server_args [=[@server_args@]=])
 set(prefix [=[@prefix@]=])
 set(labels [=[@number@;contract]=])
 set(except [=[@arg_EXCEPT@]=])
+set(timeout_s [=[@COURSE_TEST_TIMEOUT_S@]=])
 include([=[@CMAKE_SOURCE_DIR@/cmake/contract_tests.cmake]=])
 ]==])
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
-  if(TARGET ${number}-tests AND NOT COURSE_TESTS_ALONE)
+  if(TARGET ${number}-tests)
     add_dependencies(${number}-tests echo-contract)
   endif()
 endfunction()
@@ -176,11 +149,9 @@ endfunction()
 function(course_defect_test test labels says)
   cmake_parse_arguments(PARSE_ARGV 3 arg "" "ENVIRONMENT" "COMMAND")
   add_test(NAME "${test}" COMMAND ${arg_COMMAND})
-  # Catch2 breaks its lines where they are full: a blank may be one.
-  string(REPLACE " " "[ \n]+" pattern "${says}")
   set_tests_properties("${test}" PROPERTIES
     ENVIRONMENT "${arg_ENVIRONMENT}"
-    PASS_REGULAR_EXPRESSION "${pattern}"
+    PASS_REGULAR_EXPRESSION "${says}"
     LABELS "${labels}"
-    TIMEOUT 20)
+    TIMEOUT ${COURSE_TEST_TIMEOUT_S})
 endfunction()

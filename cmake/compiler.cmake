@@ -17,6 +17,17 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # One folder for all programs, so that the tool and the tests find them by name alone.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
+# A second compile of the same source takes no time where ccache is installed. It must keep the
+# sources' whole paths, whatever its configuration says: a task's message is made of __FILE__. The
+# sloppiness is what precompiled headers need.
+find_program(CCACHE_PROGRAM ccache)
+mark_as_advanced(CCACHE_PROGRAM)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    ${CCACHE_PROGRAM})
+endif()
+
 add_library(course-warnings INTERFACE)
 target_compile_options(course-warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion
@@ -33,6 +44,13 @@ endif()
 
 add_library(course-options INTERFACE)
 target_link_libraries(course-options INTERFACE course-warnings)
+if(CCACHE_PROGRAM)
+  # GCC has to show ccache which precompiled header it used; Clang must not refuse one that comes
+  # from the cache because it is older than this build's copy of its source.
+  target_compile_options(course-options INTERFACE
+    $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+    "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+endif()
 # GCC makes a coroutine's symmetric transfer a tail call below -O2 only with this flag.
 target_compile_options(course-options INTERFACE -foptimize-sibling-calls)
 

@@ -27,5 +27,5 @@ foreach(case IN LISTS cases)
     ENVIRONMENT "COURSE_SERVER=${server};COURSE_SERVER_ARGS=${server_args}"
     LABELS "${labels}"
     SKIP_RETURN_CODE 4
-    TIMEOUT 20)
+    TIMEOUT ${timeout_s})
 endforeach()

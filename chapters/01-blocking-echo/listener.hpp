@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A listening TCP socket, made by hand.
 // Owns     the returned descriptor is the caller's.
-// Lifetime none.
-// Threads  any.
 // Errors   std::system_error that names the call; no descriptor is left behind.
 // See      socket(2), setsockopt(2), bind(2), listen(2), ip(7)
 #pragma once
@@ -38,8 +36,8 @@ inline void set_option(int socket, int level, int option, const std::string& nam
 }
 
 // Returns a TCP socket that is bound to host:port and listens, with a backlog of SOMAXCONN. Check
-// every call; whatever fails, leave no descriptor open. A failed bind says "bind HOST:PORT": who
-// reads EADDRINUSE needs to know which address. Ask for SOCK_CLOEXEC. Before bind, set two options:
+// every call; whatever fails, leave no descriptor open. A failed bind says "bind HOST:PORT", for
+// EADDRINUSE alone does not tell which address. Ask for SOCK_CLOEXEC. Before bind, set two options:
 // SO_REUSEADDR, or a restart finds the port held by its own old connections; and TCP_NODELAY, which
 // every accepted socket inherits, or the tail of a large echo waits for the client's delayed ACK.
 inline common::unique_fd open_listener(const std::string& host, std::uint16_t port) {

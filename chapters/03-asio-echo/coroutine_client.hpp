@@ -9,7 +9,6 @@
 
 #include <asio/awaitable.hpp>
 #include <asio/buffer.hpp>
-#include <asio/connect.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/read.hpp>
 #include <asio/this_coro.hpp>
@@ -40,7 +39,8 @@ inline void fill(std::vector<unsigned char>& message, std::int64_t request) {
   }
 }
 
-// Connects, then for each request: fill()s and sends a message, reads exactly as many bytes, and
+// Connects by the socket's own async_connect: there is one endpoint, and asio::async_connect tries
+// several. Then for each request: fill()s and sends a message, reads exactly as many bytes, and
 // compares; an echo that differs throws. Returns how many echoes it got.
 inline asio::awaitable<std::int64_t> converse(conversation plan) {
   const auto executor = co_await asio::this_coro::executor;

@@ -27,13 +27,15 @@
 
 namespace completion {
 
-// Runs handlers until no work is left. One that throws ends itself, not the loop: run() may be
-// called again after an exception, and goes on where it was.
+// Runs handlers until no work is left, and sleeps while none is due. One that throws ends itself,
+// not the loop: run() may be called again after an exception, without restart(), and goes on where
+// it was. Whatever was thrown gets a line from common::log, with its what() if it has one.
 inline void run_to_the_end(asio::io_context& io) {
   COURSE_TODO("03.3");
 }
 
-// Runs `io` on this thread and threads - 1 others; returns when all of them are done.
+// Runs `io` on this thread and threads - 1 others; returns when all of them are done. If the system
+// has no thread left, std::jthread throws: io.stop() ends those that run; pass the exception on.
 inline void run_on_threads(asio::io_context& io, std::int64_t threads) {
   COURSE_TODO("03.3");
 }
@@ -50,8 +52,8 @@ class graceful_stop {
   }
 
  private:
-  // Waits for a second signal, which is to end_at_once(). Accepts nobody new. Lets sessions echo
-  // what has arrived; who is not done after grace_ms is cut.
+  // Waits for a second signal, whose handler is to call end_at_once(). Accepts nobody new. Lets
+  // sessions echo what has arrived; a session that has not ended after grace_ms is cut.
   void begin() {
     COURSE_TODO("03.3");
     sockets_.when_empty([this] { asio::post(control_, [this] { stop_waiting(); }); });

@@ -18,7 +18,7 @@
 namespace cat {
 namespace {
 
-// Standard output failed: no further file makes that better.
+// Standard output failed, so there is no point in reading further files.
 class output_failed : public std::exception {
  public:
   explicit output_failed(std::string text) : text_{std::move(text)} {}
@@ -49,7 +49,8 @@ bool feeds_itself(int fd, const struct ::stat& output) {
 }
 
 // Copies to standard output until the end of the file. A read that brings less than there is room
-// for says nothing about the end: pipes, terminals and /proc do that all the time. Only 0 is.
+// for says nothing about the end: pipes, terminals and /proc do that all the time. Only 0 is
+// the end.
 int copy(int fd, const blocks& memory, const read_some& read) {
   while (true) {
     const int result = read(fd, memory);
@@ -80,7 +81,7 @@ bool show(const std::string& name, const struct ::stat& output, const blocks& me
 }
 
 // A new descriptor gets the lowest free number. Were standard input closed, the ring would get 0,
-// and we would read the ring. So something takes 0 that cannot be read: EBADF, as cat(1) has it.
+// and we would read the ring. So this opens one that cannot be read: EBADF, as for cat(1).
 common::unique_fd hold_place_of_closed_input() {
   if (::fcntl(STDIN_FILENO, F_GETFD) != -1) return {};
   return common::unique_fd{::open("/", O_PATH | O_CLOEXEC)};

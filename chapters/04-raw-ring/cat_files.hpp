@@ -3,9 +3,9 @@
 // Owns     each file it opens, and four blocks of memory to read into.
 // Lifetime blocks lives until nothing in flight points into it.
 // Threads  one.
-// Errors   a file that cannot be read is a line on stderr, and the next file's turn; a standard
-//          output that cannot be written ends everything. The exit code is 1 after either.
-// Rule     SIGPIPE keeps its default: `cat big | head -1` has to end, and without a word.
+// Errors   a file that cannot be read costs a line on stderr, and the next file follows. If
+//          standard output cannot be written, the program ends. The exit code is 1 after either.
+// Rule     SIGPIPE keeps its default, so that `cat big | head -1` ends without a message.
 // See      cat(1), readv(2)
 #pragma once
 

@@ -30,7 +30,7 @@ struct outcome {
 };
 
 // Takes `batch` SQEs, hands them over, and reaps their completions. Returns how often it entered.
-std::uint64_t run_batch(uring::raw_ring& ring, std::span<uring::completion> batch) {
+std::uint64_t run_batch(uring::raw_ring& ring, std::span<uring::raw_completion> batch) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     ::io_uring_sqe& sqe = *ring.try_get_sqe();  // the ring has room for a batch
     sqe.opcode = IORING_OP_NOP;
@@ -44,7 +44,7 @@ std::uint64_t run_batch(uring::raw_ring& ring, std::span<uring::completion> batc
   return enters;
 }
 
-void check_order(std::span<const uring::completion> batch) {
+void check_order(std::span<const uring::raw_completion> batch) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (batch[i].user_data != i || batch[i].res != 0) {
       throw std::runtime_error{"a NOP came back wrong: is a slot's mask missing?"};
@@ -55,7 +55,7 @@ void check_order(std::span<const uring::completion> batch) {
 outcome run_nops(std::uint32_t batch, std::uint64_t count) {
   uring::ring_memory memory{batch};
   uring::raw_ring ring{memory.view()};
-  std::vector<uring::completion> completions(batch);
+  std::vector<uring::raw_completion> completions(batch);
   outcome all;
   const auto start = std::chrono::steady_clock::now();
   while (all.nops < count) {

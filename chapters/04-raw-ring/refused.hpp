@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The kernel's no to a ring, in a sentence that says what stands behind it and what to do.
-// Owns     its text.
-// Lifetime none.
-// Threads  make it in the thread that was refused: a seccomp filter belongs to a thread.
-// Errors   it is one: code() holds the errno, what() the sentence.
-// Rule     takes what system_calls.hpp returned, a negative errno, and not an errno.
+// A refusal of the kernel as an exception, whose sentence names the cause and what to do.
+// Threads  make it in the thread that was refused: a seccomp filter belongs to its thread.
+// Errors   none of its own: code() holds the errno, positive, and what() the sentence.
+// Rule     the constructor takes what system_calls.hpp returned: -errno, with its sign.
 // See      io_uring_setup(2) ERRORS, ./course doctor
 #pragma once
 
 #include <cassert>
-#include <cerrno>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 
-#include "advice.hpp"
 #include "errors.hpp"
+#include "ring_advice.hpp"
 
 namespace uring {
 
@@ -30,20 +28,10 @@ class refused : public std::system_error {
 
  private:
   static std::string sentence(std::string_view tried, int result) {
-    std::string text = std::string{tried} + ": " + common::describe_errno(result);
-    switch (-result) {
-      case EPERM:   // seccomp, or kernel.io_uring_disabled
-      case ENOSYS:  // an old kernel, or seccomp again
-      case ENOMEM:  // locked memory
-      case EACCES:
-      case EMFILE:
-      case ENFILE: {
-        const doctor::advice told = doctor::advise(-result, {}, doctor::read_machine());
-        return text + ": " + told.cause + ". To do: " + told.fix;
-      }
-      default:
-        return text;
-    }
+    const std::string text = std::string{tried} + ": " + common::describe_errno(result);
+    const std::optional<common::advice> told =
+        common::advise_on_ring(-result, common::read_machine());
+    return told ? text + ": " + told->cause + ". To do: " + told->fix : text;
   }
 
   std::string what_;

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The kernel's structures, in the one header that is right in C++: SQE, CQE, params, flags.
-// Owns     nothing.
-// Lifetime none.
-// Threads  any.
-// Errors   none.
 // Rule     never <linux/io_uring.h>: on Debian 12 it lays out io_uring_buf_ring wrongly in C++.
 // See      io_uring(7)
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A submission and a completion queue, through liburing: room is made, waits are told apart.
-// Owns     the ring. Its requests hold the caller's buffers, see Lifetime.
+// A submission and a completion queue, through liburing, which makes room when a queue is full.
+// Owns     the ring.
 // Lifetime whatever a request points at must live until its completion was reaped, or until the
 //          ring is destroyed: the destructor cancels what is in flight and waits for it.
 // Threads  the one that made it; with ring_mode::defer the kernel insists (EEXIST).
@@ -29,15 +29,14 @@
 
 namespace uring {
 
-// A CQE, copied out of the queue.
-struct completion {
+struct completion {  // a CQE, copied out of the queue
   std::uint64_t user_data;
   std::int32_t res;  // signed: a count or a descriptor, or -errno
   std::uint32_t flags;
 };
 
-// Why a wait ended. Only `completions` promises that reap() has something. After a submission an
-// interrupted wait may say timeout: who waits for a time looks at the clock.
+// Why a wait ended. Only `completions` promises that reap() has something. A wait that submitted
+// and was then interrupted may say timeout, so code that waits for a time looks at the clock.
 enum class wake { completions, timeout, signal, overloaded };
 
 class ring {
@@ -46,14 +45,15 @@ class ring {
   ring(ring&&) = delete;  // requests of a running kernel thread refer to this very ring
   ~ring();
 
-  // For an io_uring_prep_* function, and then its user_data. The kernel sees it at the next submit.
+  // An SQE for an io_uring_prep_* function, and then its user_data; submitted at the next submit.
   [[nodiscard]] ::io_uring_sqe& get_sqe() {
     reserve(1);
     return *::io_uring_get_sqe(&ring_);
   }
 
   // Makes room for `count` submissions, so that the next `count` get_sqe() do not submit. Submits
-  // what stands in the queue, at most attempts_max times; if it stays full, throws EAGAIN.
+  // what stands in the queue, at most attempts_max times: one submit() may not empty it. If there
+  // still is no room, throws, by throw_error(EAGAIN, "the submission queue stays full").
   void reserve(unsigned count) {
     assert(count <= ring_.sq.ring_entries && "the submission queue is smaller than that");
     if (::io_uring_sq_space_left(&ring_) >= count) return;
@@ -63,8 +63,8 @@ class ring {
   // Submits what was prepared and waits for a completion, in one system call.
   [[nodiscard]] wake submit_and_wait(std::optional<std::chrono::milliseconds> at_most = {});
 
-  // All completions that are there, copied out, so that what handles them may submit. Valid until
-  // the next reap().
+  // All completions that are there, copied out, so that the code that handles them may submit.
+  // Valid until the next reap(), which also has what hold_completions() fetched.
   [[nodiscard]] std::span<const completion> reap() {
     reaped_.clear();
     std::swap(reaped_, held_);
@@ -80,15 +80,21 @@ class ring {
   static constexpr int attempts_max = 1000;
   static constexpr std::chrono::milliseconds memory_pause_ms{1};
 
-  // Hands everything prepared to the kernel, and waits for nothing. EINTR: nothing is lost, the
-  // caller tries again. EBUSY, EAGAIN: it wants completions fetched, or has no memory, and
-  // hold_completions() relieves both. Anything else throws: what was tried is io_uring_enter.
+  // Hands everything prepared to the kernel, and waits for no completion.
   void submit() {
-    COURSE_TODO("05.4");
-    if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller(ring_);
+    hand_over();
+    if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller(ring_);  // only now is there room
   }
 
-  // Fetches completions for the next reap(), so that the kernel can go on.
+  // One io_uring_submit(), which returns a count or -errno. EINTR: nothing is lost, and the caller
+  // tries again. EBUSY: the kernel wants completions fetched. EAGAIN: it has no memory for a
+  // request, and completions give some back. hold_completions() relieves both. Any other failure
+  // is thrown, by throw_error(submitted, "io_uring_enter").
+  void hand_over() {
+    COURSE_TODO("05.4");
+  }
+
+  // Fetches completions and keeps them for the next reap(), so that the kernel can go on.
   void hold_completions() {
     ::io_uring_get_events(&ring_);
     copy_out(held_);
@@ -120,6 +126,10 @@ inline ring::~ring() {
 }
 
 inline wake ring::submit_and_wait(std::optional<std::chrono::milliseconds> at_most) {
+  if (!held_.empty()) {  // fetched to make room: the next one to come may depend on these
+    submit();
+    return wake::completions;
+  }
   ::__kernel_timespec limit{};
   if (at_most) {
     limit.tv_sec = at_most->count() / 1000;

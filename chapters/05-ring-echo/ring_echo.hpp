@@ -35,7 +35,7 @@ class ring_echo {
   static constexpr std::chrono::milliseconds stop_grace_ms{1000};
   static constexpr std::chrono::milliseconds accept_retry_ms{1000};
 
-  // `listener` must be blocking, as every socket here.
+  // `listener` is blocking, as every socket here.
   ring_echo(common::unique_fd listener, const common::stop_signal& stop,
             const ring_options& options = {})
       : listener_{std::move(listener)}, ring_{options} {
@@ -54,7 +54,11 @@ class ring_echo {
     if (wake_at_ && clock::now() >= *wake_at_) on_wake_up();
   }
 
-  // Public for the tests, which play the kernel.
+  [[nodiscard]] std::size_t connection_count() const noexcept { return connections_.size(); }
+
+ private:
+  using clock = std::chrono::steady_clock;
+
   void handle(const completion& done) {
     const tag from = unpack(done.user_data);
     switch (from.what) {
@@ -66,14 +70,9 @@ class ring_echo {
       case operation::stop_poll:
         return begin_stop();
       case operation::cancel:
-        return;  // what it canceled has a completion of its own
+        return;  // the canceled accept has a completion of its own
     }
   }
-
-  [[nodiscard]] std::size_t connection_count() const noexcept { return connections_.size(); }
-
- private:
-  using clock = std::chrono::steady_clock;
 
   // Finds the connection that this recv or send belongs to, if it is still there, tells it how the
   // operation went, and does what it wants next: request_recv(), request_send() or remove().
@@ -81,8 +80,10 @@ class ring_echo {
     COURSE_TODO("05.2");
   }
 
-  // A client, or -errno, which classify_accept_errno() sorts. Accepts the next one at once, but
-  // without descriptors pause_accepting(), and a broken listener throws.
+  // `res` is a client's descriptor, or -errno for classify_accept_errno(). A client is inserted
+  // into connections_ and gets its first request_recv(). Then, and after a failure that passes,
+  // arm_accept(): nothing_waiting is one of these, for the kernel does the waiting. Without
+  // descriptors, pause_accepting(). A broken listener is thrown, by throw_error(res, "accept").
   void on_accept(std::int32_t res) {
     accepting_ = false;
     common::unique_fd client{res};  // a negative one closes nothing
@@ -90,29 +91,34 @@ class ring_echo {
     COURSE_TODO("05.2");
   }
 
+  // Requests the next accept, and remembers that it is in flight: begin_stop() must cancel it.
   void arm_accept() {
     request_accept(ring_, listener_.get());
     accepting_ = true;
   }
 
-  // Until a client leaves, or for a while: another process may have used the last descriptor.
+  // Requests no accept until a client leaves, or for accept_retry_ms: the last descriptor of the
+  // machine may be another process's.
   void pause_accepting() { wake_at_ = clock::now() + accept_retry_ms; }
 
+  // Closes the connection, and if the loop rests, wakes it to accept the next.
   void remove(const slot_id& whose) {
     connections_.erase(whose);
     if (wake_at_ && !stopping()) wake_at_ = clock::now();  // its descriptor is free now
   }
 
-  // No new clients. After SHUT_RD what has arrived is readable, then EOF: each ends by itself.
+  // Accepts no client any more. After SHUT_RD a recv gives what has arrived and then EOF, so most
+  // connections end by themselves. Linux still delivers bytes that come later: only the grace
+  // period bounds a client that keeps sending.
   void begin_stop() {
     stop_ = stop_phase::draining;
     wake_at_ = clock::now() + stop_grace_ms;
-    if (accepting_) cancel_accept(ring_);  // closing would not end it: it has the file open
+    if (accepting_) cancel_accept(ring_);  // to close the listener does not end it
     listener_.reset();
     connections_.for_each([](const ring_connection& each) { each.shutdown(SHUT_RD); });
   }
 
-  // Either it is time to accept again, or those who do not read have had their time.
+  // Either it is time to accept again, or the clients that are left have had their time.
   void on_wake_up() {
     wake_at_.reset();
     if (!stopping()) return arm_accept();

@@ -2,10 +2,9 @@
 // Makes a ring in the mode that was asked for, or in the next best that the kernel grants; and ends
 // what is in flight on one.
 // Owns     nothing; the ring is the caller's, who ends it with io_uring_queue_exit().
-// Lifetime none.
 // Threads  any; a ring of ring_mode::defer belongs to the thread that sets it up.
-// Errors   refused if the kernel grants no ring at all, with the cause and what to do. A mode that
-//          it does not know is given up for a simpler one, with a line in the log.
+// Errors   refused if the kernel grants no ring at all, with the cause and what to do. If it lacks
+//          a mode, a simpler one is tried, with a line in the log.
 // Rule     ask by trying, never by the kernel's version.
 // See      io_uring_setup(2), io_uring_queue_init_params(3)
 #pragma once
@@ -45,7 +44,7 @@ inline constexpr std::chrono::microseconds poller_pause_us{100};
   return 0;
 }
 
-// What to try when the kernel does not have `mode`.
+// The mode to try when the kernel does not have `mode`.
 [[nodiscard]] constexpr std::optional<ring_mode> simpler(ring_mode mode) noexcept {
   if (mode == ring_mode::plain) return std::nullopt;
   return mode == ring_mode::defer ? ring_mode::coop : ring_mode::plain;
@@ -77,9 +76,10 @@ inline ring_mode set_up(::io_uring& ring, const ring_options& options) {
   });
 }
 
-// The thread of ring_mode::sqpoll takes submissions when it gets to run. sqring_wait() returns when
-// there is room for one; who needs more would ask again and again in the time that it needs. Half
-// of a queue of two has no room for two that are linked.
+// The thread of ring_mode::sqpoll fetches submissions when it gets to run. io_uring_sqring_wait()
+// returns as soon as there is room for one, and a caller that needs more would use up its attempts
+// before that thread runs again. So this waits until half of the queue is free, and in a small
+// queue until two entries are: a linked pair needs them.
 inline void wait_for_poller(::io_uring& ring) {
   ::io_uring_sqring_wait(&ring);
   const unsigned wanted = std::min(std::max(ring.sq.ring_entries / 2, 2U), ring.sq.ring_entries);
@@ -89,7 +89,7 @@ inline void wait_for_poller(::io_uring& ring) {
   }
 }
 
-// Cancels whatever is in flight, and waits until it has ended. False if something has not in time.
+// Cancels whatever is in flight, and waits until it has ended. False if that took too long.
 inline bool cancel_everything(::io_uring& ring) noexcept {
   ::io_uring_sync_cancel_reg everything{};
   everything.flags = IORING_ASYNC_CANCEL_ANY;

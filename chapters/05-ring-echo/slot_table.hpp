@@ -4,8 +4,8 @@
 // Lifetime a tenant stays at its address until erase(): the kernel may hold pointers into it.
 // Threads  one.
 // Errors   std::length_error if user_data has no room for another slot; std::bad_alloc.
-// Rule     no descriptor's number in user_data: the kernel gives it to the next client as soon as
-//          it is free. A slot that is let again gets a new generation, so an old id finds nobody.
+// Rule     user_data holds no descriptor's number: the kernel gives it to the next client as soon
+//          as it is free. A slot that is used again has a new generation: an old id finds nothing.
 // See      io_uring_sqe_set_data64(3)
 #pragma once
 
@@ -62,13 +62,13 @@ class slot_table {
     return {index, slots_[index].generation};
   }
 
-  // The tenant that got this very id from insert(), or nullptr: it has been erased, and the slot is
-  // empty or somebody else's now.
+  // The tenant that got this very id from insert(). nullptr if it was erased, so that its slot is
+  // empty or has another tenant; or if no tenant ever got such an id, whose index may be too large.
   [[nodiscard]] Tenant* find(const slot_id& id) {
     COURSE_TODO("05.1");
   }
 
-  // `id` must be of a tenant who is there.
+  // `id` must belong to a tenant that is in the table.
   void erase(const slot_id& id) noexcept {
     assert(slots_[id.index].tenant && slots_[id.index].generation == id.generation);
     slot& left = slots_[id.index];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// While one lives, its thread is running coroutines, and must not block.
+// Marks the thread that runs coroutines: as long as one lives, the thread must not block.
 // Owns     nothing but a count for each thread.
 // Lifetime the scope in which coroutines are resumed.
 // Threads  each has a count of its own.
-// Errors   forbid_blocking() throws std::logic_error.
-// Rule     make one around every resume() that comes from ordinary code.
+// Errors   forbid_blocking() throws std::logic_error on a marked thread.
+// Rule     make one around every resume() in ordinary code. A resume() without one is not noticed.
 #pragma once
 
 #include <stdexcept>

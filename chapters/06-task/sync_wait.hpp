@@ -2,8 +2,9 @@
 // From ordinary code into coroutines: starts a task and blocks the thread until it has ended.
 // Owns     the task while it runs.
 // Lifetime returns only when the task's frame has been destroyed.
-// Threads  any but one that is running coroutines: it is the one that would have to end the task.
-// Errors   what the task threw; std::logic_error on a thread that is running coroutines.
+// Threads  any that is not running coroutines: blocked, such a thread could not finish the task.
+// Errors   what the task threw; std::logic_error on a thread that a running_coroutines marks, as
+//          sync_wait() and promise<T> do while they resume a coroutine.
 // Rule     for main() and tests. Inside a coroutine, co_await.
 #pragma once
 
@@ -24,13 +25,13 @@ namespace uring {
 template <typename T>
 T sync_wait(task<T> awaited);
 
-// Starts all of them, in order, and blocks until the last has ended; the results in the same order.
-// Throws the first exception in that order, after all have ended.
+// Starts all tasks in order, blocks until the last has ended, and returns their results in the same
+// order. If some threw, it then throws the exception of the first of them in that order.
 template <typename T>
   requires std::is_object_v<T>  // a vector holds nothing else
 std::vector<T> sync_wait_all(std::vector<task<T>> awaited);
 
-// The outermost coroutine: awaits a task, keeps its result, and says so to a blocked thread.
+// The outermost coroutine: awaits a task, keeps its result, and wakes the thread that blocks.
 class sync_wait_frame {
  public:
   struct promise_type;
@@ -49,12 +50,12 @@ class sync_wait_frame {
 };
 
 struct sync_wait_frame::promise_type {
-  // The frame has suspended for good before the blocked thread may wake and destroy it: hence here,
-  // and not in the body.
+  // Notifies from final_suspend and not from the body: the blocked thread may wake at once and
+  // destroy the frame, which must have suspended by then.
   struct notifier {
     bool await_ready() const noexcept { return false; }
 
-    // Says that the task has ended, to the countdown that start() was given.
+    // Tells the countdown that start() was given that the task has ended.
     void await_suspend(std::coroutine_handle<promise_type> frame) const noexcept {
       COURSE_TODO("06.4");
     }
@@ -73,19 +74,20 @@ struct sync_wait_frame::promise_type {
   countdown* ended = nullptr;
 };
 
+// Runs the task on this thread until it waits for the first time, or ends.
 inline void sync_wait_frame::start(countdown& ended) {
   const running_coroutines here;
   frame_.promise().ended = &ended;
   frame_.resume();
 }
 
-// `result` is the blocked caller's, and lives until it was notified.
+// `result` belongs to the blocked caller, and lives until `ended` was told.
 template <typename T>
 sync_wait_frame await_into(task<T> awaited, outcome<T>& result) {
   result = co_await std::move(awaited).as_outcome();
 }
 
-// Starts the task in a sync_wait_frame, and blocks this thread until the frame has notified it.
+// Starts the task in a sync_wait_frame, and blocks this thread until that frame has notified it.
 template <typename T>
 T sync_wait(task<T> awaited) {
   running_coroutines::forbid_blocking();
@@ -99,8 +101,8 @@ template <typename T>
 std::vector<T> sync_wait_all(std::vector<task<T>> awaited) {
   running_coroutines::forbid_blocking();
   std::vector<outcome<T>> results(awaited.size());
-  // The same for all of them: one countdown, a frame for each task, and nobody waits before the
-  // last was started.
+  // The same for all of them: one countdown, and a frame for each task, which lives until the last
+  // task has ended. Wait only after the last was started.
   COURSE_TODO("06.4");
   std::vector<T> values;
   values.reserve(results.size());

@@ -18,7 +18,7 @@
 
 #include "response_head.hpp"
 
-namespace uring {
+namespace uring::http {
 
 class body_decoder {
  public:
@@ -96,4 +96,4 @@ class body_decoder {
   std::size_t trailer_lines_ = 0;
 };
 
-}  // namespace uring
+}  // namespace uring::http

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Where a body goes: to standard output, or to a file that has its name only when it is complete.
 // Owns     the file, under NAME.part until keep(); the destructor removes what was not kept.
-// Lifetime the context must live until it is destroyed.
-// Threads  the one that runs the context.
+// Lifetime the queue must live until it is destroyed.
+// Threads  the one that runs the queue.
 // Errors   std::system_error that names the file; std::runtime_error if what has the name is none:
 //          a rename over /dev/null would replace it, for everybody.
 // Rule     a file under its final name is whole: written, synced, then renamed.
@@ -19,7 +19,6 @@
 #include <string>
 #include <utility>
 
-#include "io_context.hpp"
 #include "path_operations.hpp"
 #include "task.hpp"
 #include "transfers.hpp"
@@ -30,8 +29,8 @@ namespace uring {
 class download {
  public:
   // `name` is empty for standard output.
-  download(io_context& context, std::string name)
-      : context_{context}, name_{std::move(name)}, part_{name_ + ".part"} {}
+  download(io_handle io, std::string name)
+      : io_{io}, name_{std::move(name)}, part_{name_ + ".part"} {}
   download(download&&) = delete;  // its coroutines hold its address
   ~download() {
     if (file_.valid()) ::unlink(part_.c_str());
@@ -40,34 +39,33 @@ class download {
   task<> begin() {
     if (name_.empty()) co_return;
     struct ::statx there{};
-    const io_result found =
-        co_await statx_op(context_, AT_FDCWD, name_.c_str(), 0, STATX_TYPE, there);
+    const io_result found = co_await statx_op(io_, AT_FDCWD, name_.c_str(), 0, STATX_TYPE, there);
     if (found && !S_ISREG(there.stx_mode)) {
       throw std::runtime_error{name_ + " is no file: redirect standard output to it"};
     }
     const int how = O_WRONLY | O_CREAT | O_TRUNC;
-    const io_result opened = co_await openat_op(context_, AT_FDCWD, part_.c_str(), how, 0666);
+    const io_result opened = co_await openat_op(io_, AT_FDCWD, part_.c_str(), how, 0666);
     opened.or_throw("open " + part_);
     file_ = common::unique_fd{opened.fd()};
   }
 
   task<> add(std::span<const std::byte> data) {
-    co_await write_all(context_, file_.valid() ? file_.get() : STDOUT_FILENO, data);
+    co_await write_all(io_, file_.valid() ? file_.get() : STDOUT_FILENO, data);
   }
 
   // All of it has come.
   task<> keep() {
     if (name_.empty()) co_return;
-    const io_result synced = co_await fsync_op(context_, file_.get());
+    const io_result synced = co_await fsync_op(io_, file_.get());
     synced.or_throw("fsync " + part_);
     const io_result renamed =
-        co_await renameat_op(context_, AT_FDCWD, part_.c_str(), AT_FDCWD, name_.c_str());
+        co_await renameat_op(io_, AT_FDCWD, part_.c_str(), AT_FDCWD, name_.c_str());
     renamed.or_throw("rename " + part_ + " to " + name_);
     file_.reset();
   }
 
  private:
-  io_context& context_;
+  io_handle io_;
   std::string name_;
   std::string part_;
   common::unique_fd file_;

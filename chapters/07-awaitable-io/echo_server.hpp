@@ -34,10 +34,10 @@ inline constexpr std::size_t echo_buffer_bytes = 4096;
 
 // Sends back what comes until there will be no more, or until an operation fails for good: then the
 // client is lost, and that is nobody else's business. Receive; send all of what came, going on
-// where a short send stopped; receive again. Make again what is_passing().
-inline task<> echo_until_eof(io_context& context, int socket) {
+// where a short send stopped; receive again. If a result is_passing(), make the request again.
+inline task<> echo_until_eof(io_handle io, int socket) {
   std::array<std::byte, echo_buffer_bytes> buffer;
-  COURSE_TODO("07.5");
+  COURSE_TODO("07.6");
 }
 
 class echo_server {
@@ -64,50 +64,60 @@ class echo_server {
     co_await echo_until_eof(context_, socket.get());
   }
 
-  // Accepts and spawns until it is told to stop.
+  // Accepts and spawns, until it is told to stop or there is no descriptor for the next client.
   task<> accept_clients() {
-    while (!stopping_) {
-      io_awaitable accepting{accept_op(context_, listener_.get())};
-      accepting_ = &accepting;
-      const io_result accepted = co_await accepting;
-      accepting_ = nullptr;
+    is_accepting_ = true;
+    const scope_exit ended{[this] { is_accepting_ = false; }};
+    while (!is_stopping_) {
+      const std::size_t left_before = left_;
+      const io_result accepted = co_await accept_op(context_, listener_.get());
       common::unique_fd client{accepted.fd()};  // a negative one closes nothing
-      if (stopping_) break;
+      if (is_stopping_) break;
       if (client.valid()) {
         context_.spawn(serve(std::move(client)));
-      } else {
-        co_await after_failed_accept(accepted);
+        continue;
+      }
+      switch (common::classify_accept_errno(accepted.error())) {
+        case common::accept_failure::try_again:
+        case common::accept_failure::nothing_waiting:
+          break;
+        case common::accept_failure::out_of_descriptors:
+          if (left_ != left_before) break;  // a client has left since
+          if (!retry_is_due_) context_.spawn(accept_again_later());
+          co_return;  // the next client to leave starts this again
+        case common::accept_failure::listener_broken:
+          accepted.or_throw("accept");
       }
     }
-    listener_.reset();
   }
 
-  task<> after_failed_accept(io_result failed) {
-    switch (common::classify_accept_errno(failed.error())) {
-      case common::accept_failure::try_again:
-      case common::accept_failure::nothing_waiting:
-        break;
-      case common::accept_failure::out_of_descriptors:
-        // Until a client leaves, or for a while: another process may have used the last one.
-        co_await sleep(accept_retry_ms, one_has_left_);
-        break;
-      case common::accept_failure::listener_broken:
-        failed.or_throw("accept");
-    }
+  void accept_again() {
+    const bool stops = is_stopping_ || context_.is_stopping();
+    if (!is_accepting_ && !stops) context_.spawn(accept_clients());
   }
 
-  // No new clients. After SHUT_RD what has arrived is readable, then EOF: each ends by itself. Who
-  // does not read has some time, then comes SHUT_RDWR. What still waits after that is canceled.
+  // Another process may have used the last descriptor, and then no client of ours need ever leave.
+  task<> accept_again_later() {
+    retry_is_due_ = true;
+    (void)co_await timeout_op(context_, accept_retry_ms);
+    retry_is_due_ = false;
+    accept_again();
+  }
+
+  // No new clients: shutdown(2) ends the accept that waits. After SHUT_RD a client's
+  // coroutine still receives what has arrived, and then EOF, so each ends by itself. A client that
+  // goes on sending, or does not read its echo, has some time, then comes SHUT_RDWR. Whatever waits
+  // after that is canceled.
   task<> stop_when_asked(int stop_fd) {
     const io_result asked = co_await poll_op(context_, stop_fd, POLLIN);
-    stopping_ = true;
+    is_stopping_ = true;
     if (!asked) co_return;  // the context is stopping: all is canceled already
-    if (accepting_ != nullptr) context_.cancel(*accepting_);
-    end_sleep(one_has_left_);
+    ::shutdown(listener_.get(), SHUT_RDWR);
     static constexpr std::array<int, 2> how_to_shut_down{SHUT_RD, SHUT_RDWR};
     for (const int how : how_to_shut_down) {
+      if (clients_.empty()) break;
       for (const int client : clients_) ::shutdown(client, how);
-      if (!clients_.empty()) co_await sleep(stop_grace_ms, all_have_left_);
+      (void)co_await timeout_op(context_, stop_grace_ms);  // the last client to leave ends it
     }
     context_.stop();
   }
@@ -115,29 +125,17 @@ class echo_server {
   void leave(common::unique_fd& socket) {
     clients_.erase(socket.get());
     socket.reset();
-    if (context_.is_stopping()) return;  // nobody sleeps any more
-    end_sleep(one_has_left_);
-    if (clients_.empty()) end_sleep(all_have_left_);
-  }
-
-  // Waits for `at_most`, or until somebody calls end_sleep() with the same `sleeper`.
-  task<> sleep(std::chrono::milliseconds at_most, const io_operation*& sleeper) {
-    io_awaitable timeout{timeout_op(context_, at_most)};
-    sleeper = &timeout;
-    (void)co_await timeout;  // over, or canceled: either way it is time
-    sleeper = nullptr;
-  }
-
-  void end_sleep(const io_operation*& sleeper) {
-    if (sleeper != nullptr) context_.cancel(*std::exchange(sleeper, nullptr));
+    ++left_;
+    if (is_stopping_ && clients_.empty()) context_.stop();
+    accept_again();
   }
 
   common::unique_fd listener_;
   std::unordered_set<int> clients_;
-  bool stopping_ = false;
-  const io_operation* accepting_ = nullptr;
-  const io_operation* one_has_left_ = nullptr;   // the sleep that ends when a client leaves
-  const io_operation* all_have_left_ = nullptr;  // the sleep that ends when the last has left
+  std::size_t left_ = 0;  // clients that were here
+  bool is_accepting_ = false;
+  bool is_stopping_ = false;
+  bool retry_is_due_ = false;
   io_context context_;  // last: its destructor ends the tasks, which use all of the above
 };
 

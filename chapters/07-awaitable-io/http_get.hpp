@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One GET over HTTP/1.1: every address of the host in turn, the answer's head, and all of its body.
 // Owns     the connection, while it runs.
-// Lifetime `context`, `request` and `into` must live until the task has ended.
-// Threads  the one that runs `context`; resolve() blocks it at the beginning.
+// Lifetime the queue, `request` and `into` must live until the task has ended.
+// Threads  the one that runs the queue; resolve() blocks it at the beginning.
 // Errors   std::runtime_error if there is no such host, nobody answers, the answer is not 2xx, is
 //          broken, or ends before its body does; std::system_error from sockets and files.
 // Rule     the head is bounded by head_bytes_max. The body is not: it goes out as it comes in, to
@@ -14,7 +14,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -24,7 +23,6 @@
 
 #include "body_decoder.hpp"
 #include "connect_to_any.hpp"
-#include "io_context.hpp"
 #include "operations.hpp"
 #include "resolve.hpp"
 #include "response_head.hpp"
@@ -32,7 +30,7 @@
 #include "transfers.hpp"
 #include "unique_fd.hpp"
 
-namespace uring {
+namespace uring::http {
 
 struct get_request {
   std::string host;
@@ -60,16 +58,13 @@ inline void refuse_gaps(const std::string& part) {
          "\r\nUser-Agent: ring-by-ring\r\nAccept: */*\r\nConnection: close\r\n\r\n";
 }
 
-// The receiving side of a connection: a buffer, and what of it has not been understood yet. `wait`
-// makes of a request what is awaited, as in send_all().
-template <typename Wait = std::identity>
-class http_input {
+// The receiving side of a connection: a buffer, and what of it has not been understood yet.
+class response_input {
  public:
   static constexpr std::size_t head_bytes_max = 16 * 1024;
 
-  http_input(io_context& context, int socket, Wait wait = {}) noexcept
-      : context_{context}, socket_{socket}, wait_{wait} {}
-  http_input(http_input&&) = delete;  // the kernel writes into the buffer
+  response_input(io_handle io, int socket) noexcept : io_{io}, socket_{socket} {}
+  response_input(response_input&&) = delete;  // the kernel writes into the buffer
 
   // The answer's head. Those of 1xx come before it and say nothing that a GET needs.
   task<response_head> head() {
@@ -114,8 +109,7 @@ class http_input {
     unread_ = {buffer_.data(), unread_.size()};
     const std::span<char> room = std::span{buffer_}.subspan(unread_.size());
     while (true) {
-      const io_result received =
-          co_await wait_(recv_op(context_, socket_, std::as_writable_bytes(room)));
+      const io_result received = co_await recv_op(io_, socket_, std::as_writable_bytes(room));
       if (received.is_passing()) continue;
       const std::size_t bytes = received.or_throw("recv");
       unread_ = {buffer_.data(), unread_.size() + bytes};
@@ -123,21 +117,20 @@ class http_input {
     }
   }
 
-  io_context& context_;
+  io_handle io_;
   int socket_;
-  Wait wait_;
   std::array<char, head_bytes_max> buffer_;
   std::string_view unread_;  // a part of buffer_
 };
 
-template <typename Into, typename Wait = std::identity>
-task<> http_get(io_context& context, const get_request& request, Into& into, Wait wait = {}) {
+template <typename Into>
+task<> get(io_handle io, const get_request& request, Into& into) {
   const std::string text = to_text(request);
   std::vector<peer_address> addresses = resolve(request.host, request.port);
-  const common::unique_fd socket = co_await connect_to_any(context, std::move(addresses), wait);
-  co_await send_all(context, socket.get(), std::as_bytes(std::span{text}), wait);
+  const common::unique_fd socket = co_await connect_to_any(io, std::move(addresses));
+  co_await send_all(io, socket.get(), std::as_bytes(std::span{text}));
 
-  http_input input{context, socket.get(), wait};
+  response_input input{io, socket.get()};
   const response_head head = co_await input.head();
   if (head.status / 100 != 2) {
     throw bad_response{std::to_string(head.status) + " " + head.reason};
@@ -147,4 +140,4 @@ task<> http_get(io_context& context, const get_request& request, Into& into, Wai
   co_await into.keep();
 }
 
-}  // namespace uring
+}  // namespace uring::http

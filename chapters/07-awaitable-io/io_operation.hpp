@@ -1,28 +1,37 @@
 // SPDX-License-Identifier: MIT
-// What user_data points at from here on: a function for the completion, and the word it needs.
-// Owns     nothing.
-// Lifetime from the submission to the last completion (the one without IORING_CQE_F_MORE) it must
-//          stay where it is: the kernel holds its address.
-// Threads  the one that runs the io_context.
-// Errors   none.
-// Rule     never a descriptor in user_data: its number is reused. An object in flight is not.
+// From here on user_data points at one of these: a function that is called with each completion.
+// Lifetime from its start to its final completion (the one without IORING_CQE_F_MORE) it must stay
+//          where it is, because the kernel holds its address.
+// Rule     user_data is never a descriptor: its number is reused. An object in flight is not.
 #pragma once
 
+#include <cerrno>
+#include <cstdint>
+
+#include "list_link.hpp"
 #include "ring.hpp"
 
 namespace uring {
 
-class io_operation {
+// Its place in a list is for a canceler, see canceler.hpp.
+class io_operation : public list_link {
  public:
-  // Called once for each completion. What it resumes may destroy `self`.
+  // Called once for each completion. The coroutine that it resumes may destroy `self`.
   using function = void(io_operation& self, const completion& done);
 
   explicit io_operation(function* on_completion) noexcept : on_completion_{on_completion} {}
   io_operation(io_operation&&) = delete;  // the kernel holds our address
 
-  void complete(const completion& done) { on_completion_(*this, done); }
+  // A splice that is interrupted ends with ERESTARTSYS, a number that the kernel means for itself.
+  // It stands for EINTR.
+  void complete(completion done) {
+    if (done.res == -restart_system_call) done.res = -EINTR;
+    on_completion_(*this, done);
+  }
 
  private:
+  static constexpr std::int32_t restart_system_call = 512;  // no errno.h has it
+
   function* on_completion_;
 };
 

@@ -3,21 +3,22 @@
 // Owns     what its `prepare` holds, such as a timespec; never a descriptor or a buffer.
 // Lifetime while it is awaited it lives in the awaiting frame, which must not be destroyed then.
 //          Descriptors and buffers must live until co_await has returned.
-// Threads  the one that runs `context`.
-// Errors   how it ended is the io_result; std::system_error if the ring takes no more requests.
+// Threads  the one that runs the io_queue.
+// Errors   how it ended is the result; std::system_error if the ring takes no more requests.
 // Rule     nothing is submitted before it is awaited: a request that nobody awaits leaves no trace.
 #pragma once
 
 #include <liburing.h>
 
 #include <algorithm>
+#include <cassert>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <type_traits>
 
-#include "io_context.hpp"
+#include "io_handle.hpp"
 #include "io_operation.hpp"
 #include "io_result.hpp"
 #include "todo.hpp"
@@ -25,17 +26,27 @@
 namespace uring {
 
 template <typename Prepare>
-class io_awaitable;
+class io_awaiter;
 
-// What is to be done, not yet begun: a value. `prepare(sqe)` fills in all of an SQE but user_data;
-// it is called once, on the copy that is awaited, and may give the kernel addresses of its members.
+// What is to be done, not yet begun: a value. `prepare(sqe)` fills in all of an SQE but user_data.
+// It is called once for each co_await, and may give the kernel addresses of its members.
 template <typename Prepare>
 struct [[nodiscard("nothing is submitted until it is awaited")]] io_request {
-  io_awaitable<Prepare> operator co_await() const noexcept;
+  io_awaiter<Prepare> operator co_await() const noexcept;
 
-  io_context& context;
+  io_handle io;
   Prepare prepare;
 };
+
+// What co_await gives: what prepare.result(done) makes of the completion, or else an io_result.
+template <typename Prepare>
+auto result_of(const Prepare& prepare, const completion& done) {
+  if constexpr (requires { prepare.result(done); }) {
+    return prepare.result(done);
+  } else {
+    return io_result{done.res};
+  }
+}
 
 // What one request can move at most: no more than read(2) does, and a longer length would not fit
 // into an SQE.
@@ -47,39 +58,65 @@ template <typename Byte>
   return bytes.first(std::min(bytes.size(), transfer_bytes_max));
 }
 
-// A request under way, at an address that the kernel knows.
+// A request under way, at an address that the kernel knows. Of the request itself it holds the
+// address: that one stays in the awaiting frame until co_await has returned.
 template <typename Prepare>
-class io_awaitable : public io_operation {
+class io_awaiter : public io_operation {
   // A temporary with a destructor beside co_await is what GCC 12 gets wrong.
   static_assert(std::is_trivially_destructible_v<Prepare>, "prepare must hold plain values only");
 
  public:
-  explicit io_awaitable(const io_request<Prepare>& request) noexcept
+  explicit io_awaiter(const io_request<Prepare>& request) noexcept
       : io_operation{&on_completion}, request_{request} {}
+  explicit io_awaiter(const io_request<Prepare>&&) = delete;  // it would be gone too early
 
   bool await_ready() const noexcept { return false; }
 
-  // Remembers whom the completion will resume, and starts the request.
-  void await_suspend(std::coroutine_handle<> awaiting) {
-    COURSE_TODO("07.1");
+  // Remembers which coroutine the completion will resume, and starts the request by its `io`, with
+  // its own `prepare`: a copy would die before the request is submitted. Returns what start()
+  // returned: true suspends the coroutine, false means that the request was canceled before.
+  bool await_suspend(std::coroutine_handle<> awaiting) {
+    COURSE_TODO("07.2");
   }
 
-  io_result await_resume() const noexcept { return io_result{res_}; }
+  auto await_resume() const { return result_of(request_.prepare, request_.io.as_canceled(done_)); }
 
  private:
-  // Keeps the result for await_resume(), and resumes the frame; `self` may be gone after that.
+  // Keeps the completion for await_resume(), whatever it says, and resumes the frame; `self` may be
+  // gone after that.
   static void on_completion(io_operation& self, const completion& done) {
-    COURSE_TODO("07.1");
+    assert((done.flags & IORING_CQE_F_MORE) == 0 &&
+           "more completions follow, and would find the frame gone: co_await takes one");
+    COURSE_TODO("07.2");
   }
 
-  io_request<Prepare> request_;
-  std::coroutine_handle<> awaiting_;
-  std::int32_t res_ = 0;
+  const io_request<Prepare>& request_;
+  std::coroutine_handle<> continuation_;
+  completion done_{.user_data = 0, .res = -ECANCELED, .flags = 0};  // until the kernel's own
 };
 
 template <typename Prepare>
-io_awaitable<Prepare> io_request<Prepare>::operator co_await() const noexcept {
-  return io_awaitable<Prepare>{*this};
+io_awaiter<Prepare> io_request<Prepare>::operator co_await() const noexcept {
+  return io_awaiter<Prepare>{*this};
+}
+
+// ---- the same request with IOSQE_* flags, such as IOSQE_IO_LINK ----
+
+template <typename Prepare>
+struct prepare_with_flags {
+  Prepare prepare;
+  std::uint8_t flags;
+
+  void operator()(::io_uring_sqe& sqe) const {
+    prepare(sqe);
+    sqe.flags |= flags;
+  }
+  auto result(const completion& done) const { return result_of(prepare, done); }
+};
+
+template <typename Prepare>
+auto with_flags(const io_request<Prepare>& request, std::uint8_t flags) noexcept {
+  return io_request{request.io, prepare_with_flags<Prepare>{request.prepare, flags}};
 }
 
 }  // namespace uring

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From a host's name to the addresses that a client may try.
 // Owns     nothing; an address is a value.
-// Lifetime none.
 // Threads  any. It blocks its thread, for seconds if a name server is silent: the ring has no
 //          operation for names. A program with other clients to serve asks on another thread.
 // Errors   std::runtime_error with the resolver's words.

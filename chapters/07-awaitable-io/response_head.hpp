@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a server says before the body: the status, and how the body's end will be known. Just enough
 // for a client that asks once; chapter 13 has the whole grammar.
-// Owns     nothing.
 // Lifetime the reason is a copy.
-// Threads  any.
 // Errors   bad_response, whose text says what came.
 // Rule     a chunked body is chunked whatever Content-Length says; two lengths that differ are no
 //          length; a body of unknown coding is not guessed at.
@@ -20,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-namespace uring {
+namespace uring::http {
 
 class bad_response : public std::runtime_error {
  public:
@@ -140,4 +138,4 @@ inline void heed_field(response_head& head, std::string_view line) {
   return head;
 }
 
-}  // namespace uring
+}  // namespace uring::http

@@ -18,7 +18,7 @@ class [[nodiscard("it needs a name to live until the end of the scope")]] scope_
   explicit scope_exit(Action action) noexcept(std::is_nothrow_move_constructible_v<Action>)
       : action_{std::move(action)} {}
   scope_exit(scope_exit&&) = delete;
-  ~scope_exit() { action_(); }
+  ~scope_exit() { action_(); }  // NOLINT(bugprone-exception-escape): then the program ends
 
  private:
   Action action_;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // All of it: operations that go on where a short one stopped.
-// Owns     nothing.
-// Lifetime `context`, descriptor and bytes must live until the task has ended.
-// Threads  the one that runs `context`.
+// Lifetime the queue, the descriptor and the bytes must live until the task has ended.
+// Threads  the one that runs the queue.
 // Errors   std::system_error that begins with what was tried.
 // Rule     one of them in flight for a descriptor, or their bytes mix.
 #pragma once
@@ -11,22 +10,20 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <functional>
 #include <span>
 
 #include "file_operations.hpp"
-#include "io_context.hpp"
 #include "operations.hpp"
 #include "task.hpp"
 
 namespace uring {
 
 // To a file, a pipe or a terminal, from its current position on.
-inline task<> write_all(io_context& context, int fd, std::span<const std::byte> data) {
+inline task<> write_all(io_handle io, int fd, std::span<const std::byte> data) {
   while (!data.empty()) {
-    const io_result written = co_await write_op(context, fd, data);
-    if (written.error() == EAGAIN) {  // somebody has made it non-blocking: wait for room
-      const io_result writable = co_await poll_op(context, fd, POLLOUT);
+    const io_result written = co_await write_op(io, fd, data);
+    if (written.error() == EAGAIN) {  // another process has made it non-blocking: wait for room
+      const io_result writable = co_await poll_op(io, fd, POLLOUT);
       writable.or_throw("poll");
     } else if (!written.is_passing()) {
       data = data.subspan(written.or_throw("write"));
@@ -34,11 +31,10 @@ inline task<> write_all(io_context& context, int fd, std::span<const std::byte> 
   }
 }
 
-// To a socket. `wait` makes of a request what is awaited: the request itself, if nothing is given.
-template <typename Wait = std::identity>
-task<> send_all(io_context& context, int socket, std::span<const std::byte> data, Wait wait = {}) {
+// To a socket.
+inline task<> send_all(io_handle io, int socket, std::span<const std::byte> data) {
   while (!data.empty()) {
-    const io_result sent = co_await wait(send_op(context, socket, data));
+    const io_result sent = co_await send_op(io, socket, data);
     if (!sent.is_passing()) data = data.subspan(sent.or_throw("send"));
   }
 }

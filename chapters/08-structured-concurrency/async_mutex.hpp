@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Mutual exclusion between coroutines: who waits for it suspends, and the thread goes on.
-// Owns     the list of those who wait, which are in their frames.
+// Mutual exclusion between coroutines: one that has to wait suspends, and the thread goes on.
+// Owns     the list of those that wait; each wait lives in its coroutine's frame.
 // Lifetime it must outlive every guard and every wait.
-// Threads  the one that runs the io_context: it guards what a coroutine does across several awaits,
-//          not memory against another thread.
-// Errors   unlocking terminates if the ring takes no more requests.
-// Rule     first come, first served. Who unlocks hands the lock to the next in line, and the loop
-//          resumes that one: a thousand short holders in a row are no thousand calls deep.
+// Threads  the one that runs the queue: it guards what a coroutine does across several awaits, not
+//          memory against another thread.
+// Errors   unlocking terminates if the ring takes no more requests. A canceled wait gives a guard
+//          that holds nothing.
+// Rule     first come, first served. To unlock is to hand the lock to the next in line, which the
+//          loop resumes: a thousand short holders in a row are no thousand calls deep.
 #pragma once
 
-#include <liburing.h>
-
 #include <cassert>
-#include <coroutine>
 #include <utility>
 
-#include "io_context.hpp"
-#include "io_operation.hpp"
-#include "todo.hpp"
+#include "cancel_source.hpp"
+#include "io_queue.hpp"
+#include "waiting_line.hpp"
 
 namespace uring {
 
@@ -26,72 +24,76 @@ class async_mutex {
   class guard;
   class waiting;
 
-  explicit async_mutex(io_context& context) noexcept : context_{context} {}
+  explicit async_mutex(io_queue& queue) noexcept;
   async_mutex(async_mutex&&) = delete;  // guards and waits hold its address
-  ~async_mutex() { assert(!locked_ && "a guard is still there"); }
+  ~async_mutex();
 
   // const async_mutex::guard held = co_await mutex.lock();
   [[nodiscard]] waiting lock() noexcept;
+  // The same until `source` is canceled; then `held` is false.
+  [[nodiscard]] waiting lock(cancel_source& source) noexcept;
 
  private:
   void unlock();
 
-  io_context& context_;
   bool locked_ = false;
-  waiting* first_ = nullptr;
-  waiting* last_ = nullptr;
+  waiting_line<guard> line_;
 };
 
 class [[nodiscard]] async_mutex::guard {
  public:
+  guard() noexcept = default;
   explicit guard(async_mutex& held) noexcept : held_{&held} {}
   guard(guard&& other) noexcept : held_{std::exchange(other.held_, nullptr)} {}
+  guard& operator=(guard other) noexcept {
+    std::swap(held_, other.held_);
+    return *this;
+  }
   ~guard() {
     if (held_ != nullptr) held_->unlock();
   }
 
+  [[nodiscard]] explicit operator bool() const noexcept { return held_ != nullptr; }
+
  private:
-  async_mutex* held_;
+  async_mutex* held_ = nullptr;
 };
 
-class [[nodiscard("it locks when it is awaited")]] async_mutex::waiting : io_operation {
+class [[nodiscard("it locks when it is awaited")]] async_mutex::waiting
+    : public waiting_line<guard>::place {
  public:
-  explicit waiting(async_mutex& wanted) noexcept
-      : io_operation{[](io_operation& self, const completion&) {
-          static_cast<waiting&>(self).awaiting_.resume();
-        }},
-        wanted_{wanted} {}
+  waiting(async_mutex& wanted, cancel_source* source) noexcept
+      : place{wanted.line_, source}, wanted_{wanted} {}
 
-  bool await_ready() noexcept { return !std::exchange(wanted_.locked_, true); }
-  void await_suspend(std::coroutine_handle<> awaiting) noexcept {
-    awaiting_ = awaiting;
-    (wanted_.last_ == nullptr ? wanted_.first_ : wanted_.last_->next_) = this;
-    wanted_.last_ = this;
+  bool await_ready() noexcept {
+    if (place::await_ready()) return true;
+    if (wanted_.locked_) return false;
+    wanted_.locked_ = true;
+    set_given(guard{wanted_});
+    return true;
   }
-  guard await_resume() noexcept { return guard{wanted_}; }
 
  private:
-  friend class async_mutex;
-
   async_mutex& wanted_;
-  std::coroutine_handle<> awaiting_;
-  waiting* next_ = nullptr;
 };
+
+inline async_mutex::async_mutex(io_queue& queue) noexcept : line_{queue} {}
+
+inline async_mutex::~async_mutex() {
+  assert(!locked_ && "a guard is still there");
+}
 
 inline async_mutex::waiting async_mutex::lock() noexcept {
-  return waiting{*this};
+  return waiting{*this, nullptr};
+}
+
+inline async_mutex::waiting async_mutex::lock(cancel_source& source) noexcept {
+  return waiting{*this, &source};
 }
 
 inline void async_mutex::unlock() {
-  if (context_.is_destroying()) last_ = first_ = nullptr;  // whoever waits will not go on
-  waiting* const next = first_;
-  if (next == nullptr) {
-    locked_ = false;
-    return;
-  }
-  first_ = next->next_;
-  if (first_ == nullptr) last_ = nullptr;
-  context_.start(*next, [](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); });
+  if (!line_.empty()) return line_.give_to_first(guard{*this});
+  locked_ = false;
 }
 
 }  // namespace uring

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// One GET that ends when its source is canceled, wherever it is: chapter 07's, in which every wait
-// listens.
+// One GET whose body is kept in memory. If `io` is a cancel_source, a cancel ends the GET wherever
+// it is, because chapter 07's code starts every request through the handle that it was given.
 // Owns     the connection, while it runs, and the body.
-// Lifetime `context`, `request` and `source` must live until the task has ended.
-// Threads  the one that runs `context`; resolving a name blocks it.
-// Errors   those of http_get(), also when it was canceled (ECANCELED).
-// Rule     head and body are bounded, by http_input's head_bytes_max and body_bytes_max.
+// Lifetime the queue, `request` and the source must live until the task has ended.
+// Threads  the one that runs the queue; resolving a name blocks it.
+// Errors   those of http::get(), also when it was canceled (ECANCELED).
+// Rule     head and body are bounded, by head_bytes_max and body_bytes_max.
 // See      http_get.hpp of chapter 07
 #pragma once
 
@@ -14,16 +14,14 @@
 #include <string>
 #include <utility>
 
-#include "bounded_io.hpp"
-#include "cancel_source.hpp"
 #include "http_get.hpp"
-#include "io_context.hpp"
+#include "io_queue.hpp"
 #include "response_head.hpp"
 #include "task.hpp"
 
-namespace uring {
+namespace uring::http {
 
-// Where http_get() puts a body that is kept in memory.
+// Where get() puts a body that is kept in memory.
 class body_in_memory {
  public:
   static constexpr std::size_t body_bytes_max = 64 * 1024 * 1024;
@@ -45,12 +43,10 @@ class body_in_memory {
 };
 
 // The body.
-inline task<std::string> bounded_get(io_context& context, const get_request& request,
-                                     cancel_source& source) {
-  const auto until_canceled = [&source](const auto& each) { return cancelable(each, source); };
+inline task<std::string> bounded_get(io_handle io, const get_request& request) {
   body_in_memory body;
-  co_await http_get(context, request, body, until_canceled);
+  co_await get(io, request, body);
   co_return std::move(body).take();
 }
 
-}  // namespace uring
+}  // namespace uring::http

@@ -1,84 +1,95 @@
 // SPDX-License-Identifier: MIT
-// Ends operations in flight on request: those that were given this source.
-// Owns     nothing; it lists the operations that are under way.
-// Lifetime it must outlive every operation that was given it, and its parent must outlive it.
-// Threads  the one that runs the io_context.
-// Errors   std::system_error if the ring takes no more requests; who was not asked to end by then
-//          is not.
-// Rule     canceled once and for ever: what is awaited with it afterwards ends at once, -ECANCELED.
-//          To cancel is to ask. Only the target's own completion tells how it ended.
-// See      io_uring_cancelation(7)
+// Ends operations in flight on request: those that were started through this source.
+// Owns     nothing; it lists the operations that are in flight.
+// Lifetime it must outlive every operation that was started through it, and its parent must outlive
+//          it, as must the queue.
+// Threads  the one that runs the queue.
+// Errors   cancel() throws std::system_error if the ring takes no more requests; the operations it
+//          had not asked by then go on.
+// Rule     canceled once and for ever: what is awaited through it afterwards ends at once with
+//          -ECANCELED. To cancel is to ask. Only the target's own completion tells how it ended.
+//          A cancel does not find a request that waits in a link chain for the one before it.
+// See      io_uring_cancelation(7), io_uring_prep_cancel(3)
 #pragma once
 
+#include <liburing.h>
+
 #include <cassert>
+#include <cstdint>
+
+#include "canceler.hpp"
+#include "io_handle.hpp"
+#include "io_operation.hpp"
+#include "io_queue.hpp"
+#include "list_link.hpp"
+#include "todo.hpp"
 
 namespace uring {
 
-class cancel_source;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
-
-// What a source asks to end. It is in the source's list as long as it is under way.
-class cancel_target {
+// What a source asks to end, besides operations: another source, or a coroutine that waits for
+// something other than the kernel.
+class cancel_target : public list_link {
  public:
-  cancel_target(cancel_target&&) = delete;  // its neighbors hold its address
+  virtual void ask_to_end() = 0;  // may start a request; resumes nothing now
 
  protected:
-  cancel_target() = default;
-  ~cancel_target() = default;
-
-  void unlink() noexcept {
-    if (link_ == nullptr) return;
-    *link_ = next_;
-    if (next_ != nullptr) next_->link_ = link_;
-    link_ = nullptr;
-  }
-
- private:
-  friend class cancel_source;     // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
-  virtual void ask_to_end() = 0;  // submits a request, perhaps; completes nothing now
-
-  cancel_target* next_ = nullptr;
-  cancel_target** link_ = nullptr;  // what points at us: first_, or the next_ before us
+  ~cancel_target() { unlink(); }
 };
+
+class cancel_source;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 // cancel_source own{child_of{all}};
 struct child_of {
   cancel_source& parent;
 };
 
-class cancel_source final : cancel_target {
+// recv_op(source, …) goes to the source's queue, and the source can end it: a canceler becomes an
+// io_handle by itself.
+class cancel_source final : public canceler, private cancel_target {
  public:
-  cancel_source() = default;
-  // Canceled with its parent, too: so a cancel reaches everything below it, and nothing above.
-  explicit cancel_source(child_of above) : canceled_{above.parent.canceled_} {
-    above.parent.link(*this);
+  explicit cancel_source(io_queue& queue) noexcept : canceler{queue} {}
+  // Canceled with its parent, too: a cancel reaches everything below it, and nothing above. So the
+  // parent has to watch() it, and below a source that is canceled already, it is canceled as well.
+  explicit cancel_source(child_of above) : canceler{above.parent.queue()} {
+    COURSE_TODO("08.3");
   }
   ~cancel_source() {
-    assert(first_ == nullptr && "what has this source is still under way, or did not unlink()");
-    unlink();
+    // If the ring has failed, operations go with their frames, and are not in flight any more.
+    if (queue().in_flight() == 0) operations_.forget();
+    assert(operations_.empty() && "an operation of this source is still in flight");
   }
 
-  // Asks all that are under way, and all that will be, to end.
+  // Refuses operations from now on, and asks those in flight to end. Later calls do nothing.
   void cancel() {
-    if (canceled_) return;
-    canceled_ = true;
-    for (cancel_target* each = first_; each != nullptr; each = each->next_) each->ask_to_end();
+    if (is_canceled_) return;
+    is_canceled_ = true;
+    if (!operations_.empty()) ask_operations_to_end();
+    while (!targets_.empty()) targets_.pop_front().ask_to_end();
   }
-
-  [[nodiscard]] bool is_canceled() const noexcept { return canceled_; }
 
   // From here until it unlinks itself, `target` is asked to end when this is canceled.
-  void link(cancel_target& target) noexcept {
-    target.next_ = first_;
-    target.link_ = &first_;
-    if (first_ != nullptr) first_->link_ = &target.next_;
-    first_ = &target;
-  }
+  void watch(cancel_target& target) noexcept { targets_.push_back(target); }
 
  private:
+  // Keeps an operation that has just started in operations_, until its final completion.
+  void watch(io_operation& started) noexcept override { operations_.push_back(started); }
+
+  // Calls ask_to_end() with each of operations_.
+  void ask_operations_to_end() {
+    COURSE_TODO("08.3");
+  }
+
+  // Starts a request, by io_uring_prep_cancel64() without flags, that cancels `target`, which is in
+  // flight. The kernel knows a target by its user_data: its address. The cancel's own answer is for
+  // nobody (start_unheard), because the target's completion tells how it ended.
+  void ask_to_end(const io_operation& target) {
+    COURSE_TODO("08.3");
+  }
+
   void ask_to_end() override { cancel(); }
 
-  cancel_target* first_ = nullptr;  // of those under way, in no order
-  bool canceled_ = false;
+  linked_list<io_operation> operations_;
+  linked_list<cancel_target> targets_;
 };
 
 }  // namespace uring

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Counts one character in many files, in three ways that must agree.
 // Owns     every file while it is read.
-// Lifetime none.
 // Threads  in_threads() has its own, and joins them; the others run on the caller's.
 // Errors   a file that cannot be read has a sentence in its result; std::system_error if the ring
 //          or a thread cannot be made.
@@ -88,16 +87,14 @@ inline file_counts count_in_threads(const file_names& names, char wanted, std::s
   return counts;
 }
 
-inline task<> count_file(io_context& context, const std::string& name, char wanted,
-                         file_count& count) {
-  const io_result opened =
-      co_await openat_op(context, AT_FDCWD, name.c_str(), O_RDONLY | O_CLOEXEC);
+inline task<> count_file(io_handle io, const std::string& name, char wanted, file_count& count) {
+  const io_result opened = co_await openat_op(io, AT_FDCWD, name.c_str(), O_RDONLY | O_CLOEXEC);
   const common::unique_fd file{opened.fd()};
   if (!opened) count.failure = common::describe_errno(opened.error());
   std::array<char, count_buffer_bytes> buffer;
   while (file.valid()) {
     const io_result got =
-        co_await read_op(context, file.get(), std::as_writable_bytes(std::span{buffer}));
+        co_await read_op(io, file.get(), std::as_writable_bytes(std::span{buffer}));
     if (got.is_passing()) continue;
     if (!got) count.failure = common::describe_errno(got.error());
     if (!got || got.count() == 0) break;
@@ -108,8 +105,8 @@ inline task<> count_file(io_context& context, const std::string& name, char want
 inline file_counts count_on_ring(const file_names& names, char wanted, std::size_t window) {
   file_counts counts(names.size());
   io_context context;
-  cancel_source source;
-  const auto work = [&](std::size_t i) { return count_file(context, names[i], wanted, counts[i]); };
+  cancel_source source{context};
+  const auto work = [&](std::size_t i) { return count_file(source, names[i], wanted, counts[i]); };
   context.run(in_window(source, window, names.size(), work));
   return counts;
 }

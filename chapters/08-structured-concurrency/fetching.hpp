@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "bounded_get.hpp"
-#include "bounded_io.hpp"
 #include "cancel_source.hpp"
 #include "http_get.hpp"
 #include "in_window.hpp"
@@ -48,9 +47,9 @@ class fetching {
   fetching(fetching&&) = delete;  // its tasks hold its address
 
   // The results in the order of `requests`, whatever the order of their ends.
-  task<std::vector<fetched>> run(std::vector<get_request> requests) {
+  task<std::vector<fetched>> run(std::vector<http::get_request> requests) {
     std::vector<fetched> results(requests.size(), fetched{{}, "not begun: another one failed"});
-    cancel_source all;
+    cancel_source all{context_};
     const auto fetch_one = [&](std::size_t i) { return fetch(requests[i], results[i], all); };
     co_await in_window(all, options_.window, requests.size(), fetch_one);
     co_return results;
@@ -58,14 +57,14 @@ class fetching {
 
  private:
   // Whichever ends first, the answer or the deadline: the other one is canceled.
-  task<> fetch(const get_request& request, fetched& into, cancel_source& all) {
+  task<> fetch(const http::get_request& request, fetched& into, cancel_source& all) {
     cancel_source own{child_of{all}};
     into = co_await first_of(own, get(request, own), give_up(own));
     if (own_failure(into) && options_.after == on_failure::cancel_the_others) all.cancel();
   }
 
   task<fetched> give_up(cancel_source& own) {
-    const io_result waited = co_await cancelable(timeout_op(context_, options_.timeout), own);
+    const io_result waited = co_await timeout_op(own, options_.timeout);
     if (waited.error() != ETIME) co_return fetched{{}, canceled};  // its time was not up
     const std::string limit = std::to_string(options_.timeout.count());
     co_return fetched{{}, "no complete answer within " + limit + " ms"};
@@ -76,15 +75,15 @@ class fetching {
     co_return std::move(first.value);
   }
 
-  // Not one that came of another's.
+  // False for what was canceled because another fetch had failed.
   static bool own_failure(const fetched& result) {
     return !result.failure.empty() && result.failure != canceled;
   }
 
-  task<fetched> get(const get_request& request, cancel_source& own) {
+  task<fetched> get(const http::get_request& request, cancel_source& own) {
     fetched result;
     try {
-      result.body = co_await bounded_get(context_, request, own);
+      result.body = co_await http::bounded_get(own, request);
     } catch (const std::exception& error) {
       result.failure = own.is_canceled() ? canceled : error.what();
     }

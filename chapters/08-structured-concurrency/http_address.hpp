@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What stands on a command line, as a request.
-// Owns     nothing.
-// Lifetime none.
-// Threads  any.
 // Errors   std::runtime_error with the address.
 #pragma once
 
@@ -18,7 +15,7 @@
 
 #include "http_get.hpp"
 
-namespace uring {
+namespace uring::http {
 
 // 1 to 65535, in digits; else nothing.
 [[nodiscard]] inline std::optional<std::uint16_t> parse_port(std::string_view text) {
@@ -52,4 +49,4 @@ namespace uring {
   return request;
 }
 
-}  // namespace uring
+}  // namespace uring::http

@@ -2,23 +2,19 @@
 // 08-late_answer: two are asked, the first answer counts. What becomes of the second one?
 //
 //   ./course run 08:late_answer --solution
-#include <sys/socket.h>
-
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <span>
 #include <string>
-#include <string_view>
 
-#include "bounded_io.hpp"
-#include "errors.hpp"
+#include "cancel_source.hpp"
 #include "io_context.hpp"
+#include "local_pair.hpp"
 #include "operations.hpp"
 #include "program_main.hpp"
 #include "promise.hpp"
-#include "unique_fd.hpp"
 #include "when_any.hpp"
 
 namespace {
@@ -32,25 +28,9 @@ using uring::task;
 using sheet = std::array<char, 8>;
 using sheets = std::array<sheet, 2>;
 
-struct pair_of_sockets {
-  common::unique_fd ours;
-  common::unique_fd theirs;
-
-  pair_of_sockets() {
-    std::array<int, 2> fds{};
-    common::check(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds.data()), "socketpair");
-    ours = common::unique_fd{fds[0]};
-    theirs = common::unique_fd{fds[1]};
-  }
-
-  void answer(std::string_view text) const {
-    common::check(::send(theirs.get(), text.data(), text.size(), MSG_NOSIGNAL), "send");
-  }
-};
-
 struct two_servers {
-  pair_of_sockets quick;
-  pair_of_sockets slow;
+  common::local_pair quick;
+  common::local_pair slow;
 };
 
 struct first_answer {
@@ -66,7 +46,7 @@ task<> note_answer(io_context& context, int socket, sheet& paper, first_answer& 
   first.came.resolve();
 }
 
-// Both are asked, and whoever answers first lets us go on. Nobody thinks of the other one.
+// Asks both, and goes on at the first answer. The other task is forgotten, and still receives.
 task<> ask_naively(io_context& context, const two_servers& servers, sheets& paper,
                    first_answer& first) {
   context.spawn(note_answer(context, servers.quick.ours.get(), paper[0], first));
@@ -74,16 +54,16 @@ task<> ask_naively(io_context& context, const two_servers& servers, sheets& pape
   co_await first.came;
 }
 
-task<> receive(io_context& context, int socket, sheet& paper, cancel_source& source) {
-  const io_result received = co_await uring::cancelable(
-      uring::recv_op(context, socket, std::as_writable_bytes(std::span{paper})), source);
+task<> receive(uring::io_handle io, int socket, sheet& paper) {
+  const io_result received =
+      co_await uring::recv_op(io, socket, std::as_writable_bytes(std::span{paper}));
   if (received.error() != ECANCELED) received.or_throw("recv");
 }
 
 task<> ask(io_context& context, const two_servers& servers, sheets& paper) {
-  cancel_source losers;
-  co_await uring::when_any(losers, receive(context, servers.quick.ours.get(), paper[0], losers),
-                           receive(context, servers.slow.ours.get(), paper[1], losers));
+  cancel_source losers{context};
+  co_await uring::when_any(losers, receive(losers, servers.quick.ours.get(), paper[0]),
+                           receive(losers, servers.slow.ours.get(), paper[1]));
 }
 
 std::string text_of(const sheet& paper) {
@@ -94,7 +74,7 @@ std::string text_of(const sheet& paper) {
 task<> second_question(io_context& context, const two_servers& servers, sheets& paper) {
   paper = {};
   for (sheet& each : paper) each.fill('.');
-  servers.slow.answer("TOO LATE");
+  servers.slow.say("TOO LATE");
   for (int turns = 0; turns < 10; ++turns) {
     const io_result turned = co_await uring::nop_op(context);
     turned.or_throw("nop");
@@ -107,7 +87,7 @@ task<> naive(io_context& context) {
   sheets paper{};
   const two_servers servers;
   first_answer first;
-  servers.quick.answer("in time.");
+  servers.quick.say("in time.");
   co_await ask_naively(context, servers, paper, first);
   std::printf("forgets the loser\n  first question: \"%s\"\n", text_of(paper[0]).c_str());
   co_await second_question(context, servers, paper);
@@ -116,7 +96,7 @@ task<> naive(io_context& context) {
 task<> joined(io_context& context) {
   sheets paper{};
   const two_servers servers;
-  servers.quick.answer("in time.");
+  servers.quick.say("in time.");
   co_await ask(context, servers, paper);
   std::printf("cancels and joins it\n  first question: \"%s\"\n", text_of(paper[0]).c_str());
   co_await second_question(context, servers, paper);

@@ -26,8 +26,8 @@ int main(int argc, char** argv) {
         if (idle_timeout_ms > 0) idle_timeout = std::chrono::milliseconds{idle_timeout_ms};
         common::unique_fd listener = common::listen_on(server.host, server.port);
         const int listening = listener.get();
-        uring::idle_echo loop{std::move(listener), stop, idle_timeout, ring.options()};
+        uring::io_context context{uring::with_room_for_pairs(ring.options())};
         common::announce(listening);
-        loop.run();
+        context.run(uring::serve_idle_echo(context, std::move(listener), stop.fd(), idle_timeout));
       });
 }

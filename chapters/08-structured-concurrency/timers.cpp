@@ -3,14 +3,11 @@
 //
 //   ./course run 08:timers
 //   ./course run 08:timers -- --unit-ms 1000
-#include <liburing.h>
-
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
 
-#include "bounded_io.hpp"
 #include "cancel_source.hpp"
 #include "io_context.hpp"
 #include "operations.hpp"
@@ -27,51 +24,44 @@ using uring::io_context;
 using uring::io_result;
 using uring::task;
 
-task<> sleep_for(io_context& context, milliseconds how_long, cancel_source& source) {
-  const io_result ended = co_await uring::cancelable(uring::timeout_op(context, how_long), source);
+task<> sleep_for(uring::io_handle io, milliseconds how_long) {
+  const io_result ended = co_await uring::timeout_op(io, how_long);
   const bool is_over = ended.error() == ETIME || ended.error() == ECANCELED;
   if (!is_over) ended.or_throw("timeout");
 }
 
 task<> one_after_the_other(io_context& context, milliseconds unit) {
-  cancel_source source;
-  co_await sleep_for(context, 1 * unit, source);
-  co_await sleep_for(context, 2 * unit, source);
-  co_await sleep_for(context, 3 * unit, source);
+  co_await sleep_for(context, 1 * unit);
+  co_await sleep_for(context, 2 * unit);
+  co_await sleep_for(context, 3 * unit);
 }
 
 task<> all_at_once(io_context& context, milliseconds unit) {
-  cancel_source source;
-  co_await uring::when_all(source, sleep_for(context, 1 * unit, source),
-                           sleep_for(context, 2 * unit, source),
-                           sleep_for(context, 3 * unit, source));
+  cancel_source source{context};
+  co_await uring::when_all(source, sleep_for(source, 1 * unit), sleep_for(source, 2 * unit),
+                           sleep_for(source, 3 * unit));
 }
 
 task<> until_the_first(io_context& context, milliseconds unit) {
-  cancel_source source;
-  co_await uring::when_any(source, sleep_for(context, 1 * unit, source),
-                           sleep_for(context, 2 * unit, source),
-                           sleep_for(context, 3 * unit, source));
+  cancel_source source{context};
+  co_await uring::when_any(source, sleep_for(source, 1 * unit), sleep_for(source, 2 * unit),
+                           sleep_for(source, 3 * unit));
 }
 
 // A timer that the next request in the queue waits for. A plain link would be cut: a timeout ends
 // with -ETIME, and that is an error to it.
 task<> sleep_before_the_next(io_context& context, milliseconds how_long) {
-  const auto prepare = uring::timeout_op(context, how_long).prepare;
-  const io_result ended = co_await uring::io_request{context, [prepare](::io_uring_sqe& sqe) {
-                                                       prepare(sqe);
-                                                       sqe.flags |= IOSQE_IO_HARDLINK;
-                                                     }};
+  const io_result ended =
+      co_await uring::with_flags(uring::timeout_op(context, how_long), IOSQE_IO_HARDLINK);
   if (ended.error() != ETIME) ended.or_throw("timeout");
 }
 
 // One after the other again, but it is the kernel that starts each: all are submitted at once.
 task<> chained(io_context& context, milliseconds unit) {
-  cancel_source source;
+  cancel_source source{context};
   context.reserve(3);
   co_await uring::when_all(source, sleep_before_the_next(context, 1 * unit),
-                           sleep_before_the_next(context, 2 * unit),
-                           sleep_for(context, 3 * unit, source));
+                           sleep_before_the_next(context, 2 * unit), sleep_for(source, 3 * unit));
 }
 
 void measure(const char* what, task<> (*timers)(io_context&, milliseconds), milliseconds unit) {

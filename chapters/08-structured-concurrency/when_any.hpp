@@ -4,8 +4,8 @@
 // Lifetime `losers` must live until then.
 // Threads  the one that runs the io_context.
 // Errors   throws what the winner threw, when all have ended. What the losers return or throw after
-//          they were canceled is dropped: they were told that nobody waits for it.
-// Rule     the losers are canceled *and joined*. Without a source in hand they are waited for.
+//          they were canceled is dropped.
+// Rule     the losers are canceled *and joined*. One that does not use the source is waited for.
 #pragma once
 
 #include <cassert>
@@ -35,7 +35,8 @@ struct first_ended {
   outcome<T> result;
 };
 
-// The first to end leaves its index and how it ended, and cancels the others.
+// The first to end leaves its index and its outcome, and cancels the others. A later one leaves
+// nothing.
 template <typename T>
 joined_frame race([[maybe_unused]] join_counter& counter, cancel_source& losers, task<T> runner,
                   std::size_t index, first_ended<T>& first) {
@@ -45,11 +46,11 @@ joined_frame race([[maybe_unused]] join_counter& counter, cancel_source& losers,
 
 template <typename T>
 task<first_result<T>> when_any(cancel_source& losers, std::vector<task<T>> tasks) {
-  assert(!tasks.empty() && "nobody can be the first of none");
+  assert(!tasks.empty() && "when_any needs at least one task");
   first_ended<T> first;
   std::vector<joined_frame> frames;
   frames.reserve(tasks.size());
-  // A counter, a race() frame for each task, all of them started; and then all of them joined.
+  // Makes a counter and a race() frame for each task, starts all frames, and awaits the counter.
   COURSE_TODO("08.2");
   co_return first_result<T>{*first.index, take_or_nothing(first.result)};
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What this kernel can do with io_uring, found by trying it.
 // Owns     nothing that outlives a call: a try closes its rings and sockets before it returns.
-// Lifetime none.
 // Threads  any; the tries of one feature do not disturb another's.
 // Errors   none: a try that fails is an answer, with its reason and what to do about it.
 // Rule     never decide by the kernel's version: `since` only words the answer. A try ends within

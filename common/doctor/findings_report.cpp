@@ -12,6 +12,10 @@ namespace doctor {
 namespace {
 
 using common::json_text;
+using common::memlock_unlimited;
+using common::place;
+using common::seccomp;
+using common::sysctl;
 
 constexpr int schema_version = 1;
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the doctor found, as text for a reader or as JSON for a program.
-// Owns     nothing.
 // Lifetime the spans are read until the call returns.
-// Threads  any.
-// Errors   none.
 // Rule     as_json() is one document, and its keys are the interface of `doctor --json`.
 // See      docs/reference/features.md
 #pragma once

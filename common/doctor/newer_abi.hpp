@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The part of io_uring's interface that liburing 2.3, the course's floor, does not know yet.
-// Owns     nothing.
-// Lifetime none.
-// Threads  any.
 // Errors   none; a kernel that lacks one of these answers -EINVAL.
 // Rule     names of our own: in a newer liburing the official ones are macros or enumerators, and
 //          #ifdef cannot see an enumerator. The numbers are the kernel's and never change.

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // How a try fails: with what was tried and what came.
-// Owns     its sentence.
-// Lifetime none.
-// Threads  any.
 // Errors   it is one. error() is a positive errno, or 0 if nothing failed but the kernel did
 //          something else than it documents.
 // Rule     liburing and CQEs answer with -errno, system calls with -1: need() takes the first kind,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sockets on 127.0.0.1 for a try.
 // Owns     the descriptors; they close with the object.
-// Lifetime none.
-// Threads  none.
 // Errors   std::system_error that names the call.
 // Rule     blocking sockets, as everywhere in the course; only the kernel is asked to wait on them.
 #pragma once

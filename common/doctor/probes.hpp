@@ -2,7 +2,6 @@
 // The parts of the catalogue: each file of probes lists its features beside the code for them.
 // Owns     nothing; the spans point at constants.
 // Lifetime static.
-// Threads  any.
 // Errors   every `attempt` throws probe_error, or std::system_error from a plain system call.
 // Rule     a new feature is one entry and one function in one of these files, and one row in
 //          docs/reference/features.md.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Where the server is, and connections to it.
 // Owns     what connect_many() returns is the caller's.
-// Lifetime none.
-// Threads  any.
 // Errors   std::invalid_argument for a host that is no address; std::runtime_error if the machine
 //          has too few descriptors or ports for the run; std::system_error if it has no socket to
 //          give. A server that refuses, resets or does not answer is a fault, and is counted.

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What went wrong with connections: how often, and how the first of each kind looked.
 // Owns     its counts and sentences.
-// Lifetime none.
 // Threads  one; each worker has its own, and they are merged at the end.
-// Errors   none.
 // Rule     a connection fails at most once: the first fault ends it.
 #pragma once
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How long requests took: log-linear buckets of nanoseconds, each at most 1/64 of its value wide.
 // Owns     its buckets: 18 KiB, however many values it holds.
-// Lifetime none.
 // Threads  one; each worker has its own, and they are merged at the end.
 // Errors   none: a value beyond 18 minutes counts as 18 minutes in the buckets, max_ns() is exact.
 // Rule     a percentile is never too small, and at most 1.6 % too large.

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a run measured: one worker's part, or all parts merged.
-// Owns     its values.
-// Lifetime none.
 // Threads  one at a time.
-// Errors   none.
 // Rule     `completed` and all times leave out the warm-up and what ended after the run;
 //          `on_wire` and the faults leave out nothing.
 #pragma once

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The command line: what to send, to whom, how much, and what to write.
-// Owns     its values.
-// Lifetime none.
 // Threads  main().
 // Errors   parse_options() has said what is wrong and gives the exit code: 2, or 0 for --help.
 // Rule     every number has a range, and it is checked here and nowhere else.

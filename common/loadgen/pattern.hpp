@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the echo clients send: pseudo-random bytes, a different stretch for every connection.
 // Owns     nothing; make_pattern() gives the table away.
-// Lifetime none.
-// Threads  any.
 // Errors   std::bad_alloc.
 // Rule     a byte that is lost, doubled, changed, moved or another client's differs from the one
 //          expected in its place, but for chance (1 in 256 a byte) or a shift by a whole period.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The program but for main(): flags, one run, its report, the exit code.
 // Owns     what it opens, until it returns.
-// Lifetime none.
 // Threads  main(), before any other thread exists.
 // Errors   none thrown: a sentence on stderr, and the exit code that --help explains.
 // Rule     a result that was asked for as JSON is written whatever came of the run.

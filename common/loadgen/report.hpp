@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // A measurement, for people and for programs.
-// Owns     nothing.
-// Lifetime none.
-// Threads  any.
 // Errors   std::bad_alloc.
 // Rule     print nothing that was not measured: without answers there is no throughput.
 #pragma once

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One run: connect, split the connections over threads, measure, merge.
 // Owns     everything it opens, until it returns.
-// Lifetime none.
 // Threads  main(); it starts the workers' threads and joins them.
 // Errors   std::exception for what keeps the run from starting; all else is in the measurement.
 // Rule     a run starts with every connection it was asked for, or not at all: with fewer it would

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What a thread did with its time: CPU used, and time it spent ready but without a CPU.
-// Owns     nothing.
-// Lifetime none.
 // Threads  tells about the thread that calls it.
 // Errors   std::system_error from getrusage; without /proc/thread-self/schedstat waiting_s is 0.
 // Rule     meaningful as a difference of two readings.

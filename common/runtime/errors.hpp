@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // errno, turned into what a reader can act on.
-// Owns     nothing.
-// Lifetime none.
-// Threads  any.
 // Errors   all but the describing and classifying ones throw std::system_error, and its what()
 //          starts with what was tried.
 // Rule     -1 and errno exist only beside the call that failed; call these before anything else.

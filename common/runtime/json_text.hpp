@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // A string as JSON writes it.
-// Owns     nothing.
-// Lifetime none.
-// Threads  any.
 // Errors   none; bytes that are no UTF-8 go through as they are.
 #pragma once
 

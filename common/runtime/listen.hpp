@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A listening TCP socket, ready for accept().
 // Owns     the returned descriptor is the caller's.
-// Lifetime none.
-// Threads  any.
 // Errors   std::system_error; what() says what was tried, what came and, where we know, what to do.
 // Rule     port 0 lets the kernel choose; announce() then tells which.
 // See      socket(7), ip(7), listen(2)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // One line on stderr, whole even when many threads write.
-// Owns     nothing.
-// Lifetime none.
 // Threads  any.
 // Errors   none: a log that cannot be written is dropped.
 // Rule     log what ended or was refused, once an episode; never log and carry on as if it worked.

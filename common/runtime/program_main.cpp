@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <exception>
+#include <new>
 
 #include "log.hpp"
 
@@ -14,6 +15,9 @@ int program_main(int argc, char** argv, flag_set& flags, const std::function<voi
   ::signal(SIGPIPE, SIG_IGN);
   try {
     work();
+  } catch (const std::bad_alloc&) {
+    log("there is not enough memory for what the flags ask for");
+    return 1;
   } catch (const std::exception& error) {
     log(error.what());
     return 1;

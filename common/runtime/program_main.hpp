@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The main() that the programs of the course share: flags, signals, exit codes.
-// Owns     nothing.
 // Lifetime the stop_signal lives until `serve` has returned.
 // Threads  call it from main(), before any other thread exists.
 // Errors   0 when the work returned; 2 and a sentence for a bad flag; 1 and a sentence for anything

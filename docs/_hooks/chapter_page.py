@@ -8,11 +8,12 @@ import re
 from typing import Any
 
 import stubs
+from course_tool import sections
 from course_tool.chapters import all_chapters
 from course_tool.errors import CourseError
+from course_tool.markdown import without_fences
 from course_tool.paths import ROOT
 
-FENCE = re.compile(r"^ *(`{3,}|~{3,})")
 INCLUDED = re.compile(r'^#include "([\w.]+)"$', re.MULTILINE)
 EMPTY_SECTION = re.compile(r"^## +(.*?)(?: *\{[^}\n]*\})? *\n\s*(?=## |\Z)", re.MULTILINE)
 HEADING = re.compile(r"^(#{1,6}) +(.*?)(?: *\{ *#([\w-]+) *\})? *$")
@@ -45,18 +46,8 @@ def chapter_of(page_name: str) -> Any:
 
 def headings(markdown: str) -> list[tuple[int, str, str]]:
     """(level, title, id or "") of every heading outside fences."""
-    found = []
-    fence = ""
-    for line in markdown.split("\n"):
-        opened = FENCE.match(line)
-        if opened and not fence:
-            fence = opened[1]
-        elif opened and line.strip() == fence:
-            fence = ""
-        heading = None if fence else HEADING.match(line)
-        if heading:
-            found.append((len(heading[1]), heading[2], heading[3] or ""))
-    return found
+    found = map(HEADING.match, without_fences(markdown).split("\n"))
+    return [(len(each[1]), each[2], each[3] or "") for each in found if each]
 
 
 def _section_id(title: str, identifier: str) -> str:
@@ -116,32 +107,15 @@ def _check_sections(found: list[tuple[int, str, str]]) -> list[str]:
 def complete_headings(markdown: str, chapter: Any) -> str:
     """Gives the title its number, and sections and tasks the ids that other pages link to."""
     number = f'<span class="chapter-number">{chapter.number}</span>'
-    markdown = re.sub(
-        rf"^# +{re.escape(chapter.title)} *$",
-        f"# {number} {chapter.title}",
-        markdown,
-        count=1,
-        flags=re.MULTILINE,
-    )
-    for key, title in SECTIONS.items():
-        if title:
-            markdown = re.sub(
-                rf"^## +{title} *$",
-                f"## {title} {{ #{key} }}",
-                markdown,
-                count=1,
-                flags=re.MULTILINE,
-            )
+    wanted = {f"# {chapter.title}": f"# {number} {chapter.title}"}
+    wanted |= {
+        f"## {title}": f"## {title} {{ #{key} }}" for key, title in SECTIONS.items() if title
+    }
     for task in chapter.tasks:
         heading = f"### Task {task.id}: {task.title}"
-        markdown = re.sub(
-            rf"^{re.escape(heading)} *$",
-            f"{heading} {{ #{_task_id(task)} }}",
-            markdown,
-            count=1,
-            flags=re.MULTILINE,
-        )
-    return markdown
+        wanted[heading] = f"{heading} {{ #{_task_id(task)} }}"
+    lines = markdown.split("\n")
+    return "\n".join(wanted.pop(line.rstrip(" "), line) for line in lines)
 
 
 def facts(chapter: Any) -> str:
@@ -267,8 +241,7 @@ def _text(chapter: Any, name: str) -> str:
 
 
 def _section(chapter: Any, name: str, section: str) -> str:
-    _, started, rest = _text(chapter, name).partition(f"--8<-- [start:{section}]")
-    body, ended, _ = rest.partition(f"// --8<-- [end:{section}]")
-    if not (started and ended):
-        raise CourseError(f"{name} has no section {section!r}.")
-    return body
+    for each in sections.scan(_text(chapter, name))[0]:
+        if each.name == section:
+            return "\n".join(each.body)
+    raise CourseError(f"{name} has no section {section!r}.")

@@ -3,35 +3,28 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-INCLUDE = re.compile(r'^(?P<indent> *)--8<-- "(?P<path>[^":]+)(?::(?P<section>[^"]+))?" *$')
+from course_tool import markdown as pages
+from course_tool.sections import missing_mark
 
 
 def check(markdown: str, root: Path, problems: list[str]) -> str:
     """Takes out each include that has no target, and says so."""
     lines = markdown.split("\n")
-    for number, line in enumerate(lines, start=1):
-        include = INCLUDE.match(line)
-        if include is None:
-            continue
-        missing = _missing(root / include["path"], include["section"])
+    for each in list(pages.includes(lines)):
+        line = lines[each.line - 1]
+        missing = _missing(root / each.path, each.section)
         if missing:
             target = line.strip().removeprefix("--8<-- ")
-            problems.append(f"line {number} includes {target}, but {missing}.")
-            lines[number - 1] = f"{include['indent']}(missing: {target})"
+            problems.append(f"line {each.line} includes {target}, but {missing}.")
+            lines[each.line - 1] = line.replace(line.strip(), f"(missing: {target})")
     return "\n".join(lines)
 
 
-def _missing(file: Path, section: str | None) -> str:
+def _missing(file: Path, section: str) -> str:
     """What is not there, as the end of a sentence; "" if all is."""
     if not file.is_file():
         return "there is no such file"
-    if section is None:
-        return ""
-    text = file.read_text(encoding="utf-8")
-    for kind in ("start", "end"):
-        if f"--8<-- [{kind}:{section}]" not in text:
-            return f"that file has no [{kind}:{section}]"
-    return ""
+    mark = missing_mark(file.read_text(encoding="utf-8"), section) if section else ""
+    return f"that file has no {mark}" if mark else ""

@@ -14,11 +14,11 @@ import ladder
 import messages
 import tool_pages
 from course_tool.errors import CourseError
+from course_tool.markdown import without_fences
 
 MARKER = re.compile(r"^\{\{ *(?P<name>\w+) *(?:\((?P<arguments>.*)\))? *\}\} *$")
 INLINE = re.compile(r"(?<!`)\{\{ *\w")
 ARGUMENT = re.compile(r'"([^"]*)"')
-FENCE = re.compile(r"^ *(`{3,}|~{3,})")
 
 # Those of a chapter's page take that chapter first.
 CHAPTER_MARKERS: dict[str, Callable[..., str]] = {
@@ -41,25 +41,19 @@ PAGE_MARKERS: dict[str, Callable[..., str]] = {
 
 def expand(markdown: str, chapter: Any, problems: list[str]) -> str:
     """Replaces every marker outside fences; appends a sentence a marker that cannot be replaced."""
-    lines = []
-    fence = ""
-    for number, line in enumerate(markdown.split("\n"), start=1):
-        opened = FENCE.match(line)
-        if opened and not fence:
-            fence = opened[1]
-        elif opened and line.strip() == fence:
-            fence = ""
-        marker = None if fence else MARKER.match(line)
+    lines: list[str | None] = [*markdown.split("\n")]
+    for number, line in enumerate(without_fences(markdown).split("\n"), start=1):
+        marker = MARKER.match(line)
         if marker is None:
-            if not fence and INLINE.search(line):
+            if INLINE.search(line):
                 problems.append(f"line {number}: a marker stands alone on its line.")
-            lines.append(line)
             continue
         try:
-            lines.append(_replacement(marker, chapter))
+            lines[number - 1] = _replacement(marker, chapter)
         except CourseError as error:
             problems.append(f"line {number}: {line.strip()}: {error}")
-    return "\n".join(lines)
+            lines[number - 1] = None
+    return "\n".join(line for line in lines if line is not None)
 
 
 def _replacement(marker: re.Match[str], chapter: Any) -> str:

@@ -79,7 +79,7 @@ def _messages(tree: ast.AST, classes: set[str]) -> Iterator[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not node.args:
             continue
-        in_table = getattr(node.func, "attr", "") == "fail"
+        in_table = getattr(node.func, "id", "") == "Bad"
         if in_table or getattr(node.func, "id", "") in classes:
             text = _text(node.args[-1])
             if text.replace(HOLE, "").strip(" .:,"):

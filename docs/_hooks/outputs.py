@@ -67,10 +67,11 @@ def printed(copy: Path, entry: dict[str, Any]) -> str:
     for words in entry.get("before", []):
         course(copy, words, fresh)
     finished = course(copy, entry["command"], fresh)
-    if finished.returncode != entry["exit"]:
+    # Exit code 1 alone is no red test: a tool that cannot start has it too.
+    if finished.returncode != entry["exit"] or not finished.stdout.strip():
         sys.exit(
-            f"{' '.join(entry['command'])} ended with {finished.returncode}, not {entry['exit']}:\n"
-            f"{finished.stdout}{finished.stderr}"
+            f"{' '.join(entry['command'])} should print something and end with {entry['exit']}, "
+            f"but ended with {finished.returncode}:\n{finished.stdout}{finished.stderr}"
         )
     text = Path(copy / entry["reads"]).read_text("utf-8") if "reads" in entry else finished.stdout
     return cut(text.replace(str(copy), "~/ring-by-ring"), entry.get("first"), entry.get("last"))

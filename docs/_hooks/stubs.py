@@ -6,17 +6,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from course_tool import marks
+from course_tool import sections
 from course_tool.errors import CourseError
+from course_tool.verify.cases import cases_in
 
-TEST_CASE = re.compile(r'\bTEST_CASE\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
 ACCESS = re.compile(r"^ *(public|protected|private):$")
-STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def of_task(source: Path, task_id: str) -> str:
     """Each place of the task as the starter shows it: comment, signature, COURSE_TODO, brace."""
-    lines = marks.starter_text(source.read_text(encoding="utf-8")).split("\n")
+    lines = sections.starter_text(source.read_text(encoding="utf-8")).split("\n")
     places = [index for index, line in enumerate(lines) if f'COURSE_TODO("{task_id}")' in line]
     if not places:
         raise CourseError(f"{source.name} has no section of task {task_id}.")
@@ -52,10 +51,6 @@ def _dedented(lines: list[str]) -> str:
 
 def test_names(folder: Path, task_id: str) -> list[str]:
     """The Catch2 cases whose name starts with the task, in the order of files and lines."""
-    names = []
-    for file in sorted(folder.glob("*.cpp")):
-        for case in TEST_CASE.finditer(file.read_text(encoding="utf-8")):
-            name = "".join(STRING.findall(case[1])).replace('\\"', '"')
-            if name.startswith(f"{task_id} "):
-                names.append(name)
-    return names
+    files = sorted(folder.glob("*.cpp"))
+    cases = (case for file in files for case in cases_in(file.read_text(encoding="utf-8")))
+    return [case.title for case in cases if case.task == task_id]

@@ -43,7 +43,8 @@ class thread_server {
 
   // Accepts clients, with SOCK_CLOEXEC, and starts a session for each, until stop() is called. A
   // client that is gone already is skipped; without a free descriptor we wait for one; a broken
-  // listener throws, unless it was stop() that broke it.
+  // listener throws, unless it was stop() that broke it. nothing_waiting does not occur: the
+  // listener blocks. A client that is accepted during stop() may get a session like any other.
   void run() {
     // --8<-- [start:task-01-4]
     while (!stopping_) {
@@ -74,7 +75,8 @@ class thread_server {
   using session_place = std::list<session>::iterator;
 
   // Files `client` under sessions_, with the thread that runs converse() for it; that thread must
-  // not find its entry incomplete. If the system has no thread left, drop() this client and go on.
+  // not find its entry incomplete. insert() returns the entry's place, which converse() takes. If
+  // the system has no thread left, drop() this client and go on.
   void start_session(common::unique_fd client) {
     // --8<-- [start:task-01-4b]
     const std::lock_guard lock{mutex_};  // the new thread waits here until its entry is complete
@@ -94,7 +96,8 @@ class thread_server {
     sessions_.erase(self);
   }
 
-  // The life of one session, on its own thread: echo, then take its entry out of sessions_.
+  // The life of one session, on its own thread: echo, without the mutex. end_session() then takes
+  // the entry out of sessions_, which closes the socket.
   void converse(session_place self) {
     // --8<-- [start:task-01-4c]
     echo_until_eof(self->socket.get());
@@ -104,7 +107,9 @@ class thread_server {
 
   void end_session(session_place self) {
     const std::lock_guard lock{mutex_};
-    assert(self->thread.joinable() && "no thread here to join: detached, or not stored in time?");
+    assert(self != sessions_.end() && "this is no entry: keep the iterator that insert returns");
+    assert(self->thread.joinable() &&
+           "no thread here to join: detached, stored too late, or `self` captured by reference?");
     ended_.push_back(std::move(self->thread));
     sessions_.erase(self);
     dropping_ = false;
@@ -128,7 +133,8 @@ class thread_server {
     session_ended_.wait_for(lock, std::chrono::milliseconds{100});
   }
 
-  // What has arrived is echoed (SHUT_RD keeps it readable); who does not read it in time is cut.
+  // SHUT_RD leaves what has arrived readable, so it is echoed first. Linux delivers what comes
+  // later, too: a client that keeps sending, or that does not read, is cut after stop_grace_ms.
   void finish_sessions() {
     std::unique_lock lock{mutex_};
     shut_down_sessions(SHUT_RD);

@@ -79,9 +79,10 @@ class echo_loop {
     serve(event.data.fd);
   }
 
-  // Accepts every client that waits, each with SOCK_NONBLOCK | SOCK_CLOEXEC, until accept says
-  // EAGAIN. A client that is gone already is skipped. Without a free descriptor, pause_accepting():
-  // the listener stays readable and would wake us for ever. A broken listener throws.
+  // Accepts every waiting client, by accept4(2) with SOCK_NONBLOCK | SOCK_CLOEXEC, and add()s it.
+  // common::classify_accept_errno tells what a failure asks for. try_again: this client is gone, so
+  // take the next one. nothing_waiting (EAGAIN): all are in. out_of_descriptors: pause_accepting()
+  // and return, for the listener stays readable and would wake us for ever. listener_broken: throw.
   void accept_all() {
     // --8<-- [start:task-02-1]
     while (true) {
@@ -105,8 +106,9 @@ class echo_loop {
     // --8<-- [end:task-02-1]
   }
 
-  // Files the client in connections_ and asks epoll for its bytes: nothing is unsent yet. One that
-  // epoll has no room for is dropped: of several (see dropping_), the first with a line in the log.
+  // Files the client in connections_ and asks epoll for its bytes: nothing is unsent yet. If epoll
+  // has no room for it, watch() throws std::system_error, and we drop the client. The first one
+  // gets a line in the log; those that follow it do not, until a client fits (see dropping_).
   void add(common::unique_fd client) {
     // --8<-- [start:task-02-1b]
     const int fd = client.get();
@@ -155,8 +157,9 @@ class echo_loop {
     retry_accept_at_.reset();
   }
 
-  // No new clients. SHUT_RD leaves what has arrived readable and puts an EOF behind it, so every
-  // connection echoes what it was sent and then ends by itself.
+  // No new clients. SHUT_RD leaves what has arrived readable and shows an EOF when that is read, so
+  // a connection echoes what it was sent and then ends by itself. Linux still delivers bytes that
+  // come later: a client that keeps sending is cut at the deadline.
   void begin_stop() {
     stop_deadline_ = clock::now() + stop_grace_ms;
     watch(EPOLL_CTL_DEL, stop_fd_, 0);

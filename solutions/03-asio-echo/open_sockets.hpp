@@ -3,7 +3,6 @@
 // Owns     nothing: it knows numbers, and forgets each one before its socket is closed.
 // Lifetime must outlive every entry.
 // Threads  any: one mutex guards the set.
-// Errors   none.
 // Rule     asio's socket object belongs to its session; a stop from another thread may only use the
 //          descriptor, through shutdown(2), and only while the entry is there.
 #pragma once
@@ -20,7 +19,8 @@ namespace completion {
 
 class open_sockets {
  public:
-  // In the set for as long as this object lives. Declare it after the socket: it must go first.
+  // In the set for as long as this object lives. Declare it after the socket, so that it goes
+  // first: once the socket is closed, its number may be another client's.
   class entry {
    public:
     entry(open_sockets& sockets, int fd) : sockets_{sockets}, fd_{fd} { sockets_.add(fd_); }
@@ -32,7 +32,8 @@ class open_sockets {
     int fd_;
   };
 
-  // SHUT_RD lets every session echo what has arrived and then see an end; SHUT_RDWR ends it now.
+  // SHUT_RD lets every session echo what has arrived and then see an end. Linux still delivers
+  // bytes that come later, so it bounds no client that keeps sending; SHUT_RDWR ends it now.
   // Later entries are shut down as they come.
   void shut_down_all(int how) {
     const std::lock_guard lock{mutex_};

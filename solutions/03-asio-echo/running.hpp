@@ -27,8 +27,9 @@
 
 namespace completion {
 
-// Runs handlers until no work is left. One that throws ends itself, not the loop: run() may be
-// called again after an exception, and goes on where it was.
+// Runs handlers until no work is left, and sleeps while none is due. One that throws ends itself,
+// not the loop: run() may be called again after an exception, without restart(), and goes on where
+// it was. Whatever was thrown gets a line from common::log, with its what() if it has one.
 inline void run_to_the_end(asio::io_context& io) {
   // --8<-- [start:task-03-3]
   while (true) {
@@ -37,16 +38,24 @@ inline void run_to_the_end(asio::io_context& io) {
       return;
     } catch (const std::exception& error) {
       common::log(std::string{"a handler threw: "} + error.what());
+    } catch (...) {
+      common::log("a handler threw something that is no std::exception");
     }
   }
   // --8<-- [end:task-03-3]
 }
 
-// Runs `io` on this thread and threads - 1 others; returns when all of them are done.
+// Runs `io` on this thread and threads - 1 others; returns when all of them are done. If the system
+// has no thread left, std::jthread throws: io.stop() ends those that run; pass the exception on.
 inline void run_on_threads(asio::io_context& io, std::int64_t threads) {
   // --8<-- [start:task-03-3b]
   std::vector<std::jthread> others;
-  for (std::int64_t i = 1; i < threads; ++i) others.emplace_back([&io] { run_to_the_end(io); });
+  try {
+    for (std::int64_t i = 1; i < threads; ++i) others.emplace_back([&io] { run_to_the_end(io); });
+  } catch (...) {
+    io.stop();  // ~jthread waits for those that were started
+    throw;
+  }
   run_to_the_end(io);
   // --8<-- [end:task-03-3b]
 }
@@ -63,8 +72,8 @@ class graceful_stop {
   }
 
  private:
-  // Waits for a second signal, which is to end_at_once(). Accepts nobody new. Lets sessions echo
-  // what has arrived; who is not done after grace_ms is cut.
+  // Waits for a second signal, whose handler is to call end_at_once(). Accepts nobody new. Lets
+  // sessions echo what has arrived; a session that has not ended after grace_ms is cut.
   void begin() {
     // --8<-- [start:task-03-3c]
     signals_.async_wait([this](const std::error_code& canceled, int signal) {

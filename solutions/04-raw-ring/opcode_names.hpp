@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the kernel's numbers are called: operations, and the feature bits of a ring.
-// Owns     nothing.
 // Lifetime the names are literals.
-// Threads  any.
 // Errors   none; a number that is newer than these lists has no name here.
 // Rule     the numbers are the kernel's interface and never change, so a name is right for ever.
 // See      io_uring_enter(2), io_uring_setup(2)

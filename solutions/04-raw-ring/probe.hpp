@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What a ring's kernel can do: which operations it knows, by asking, not by its version.
 // Owns     the kernel's answer, by value.
-// Lifetime none.
-// Threads  any.
 // Errors   ask() throws refused; a kernel before 5.6 cannot be asked and says EINVAL.
-// Rule     that an opcode exists says nothing about its flags: those only a try shows, which is
-//          how ./course doctor finds out.
+// Rule     an operation that exists may still lack one of its flags. Only a try can show that, and
+//          ./course doctor tries.
 // See      io_uring_register(2) IORING_REGISTER_PROBE
 #pragma once
 
@@ -36,8 +34,8 @@ class probe_answer {
       std::byte, sizeof(::io_uring_probe) + opcodes_max * sizeof(::io_uring_probe_op)> bytes_{};
 };
 
-// Asks the ring's kernel by IORING_REGISTER_PROBE, whose count is the room in the answer. The
-// kernel takes only an answer that is still all zeros. A negative result is thrown, as
+// Asks the ring's kernel by IORING_REGISTER_PROBE, whose count is the room in the answer, in
+// entries. The kernel takes only an answer that is all zeros. A negative result is thrown, as
 // refused{"io_uring_register PROBE", result}.
 [[nodiscard]] inline probe_answer ask(int ring_fd) {
   // --8<-- [start:task-04-4]

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Both queues of a ring: take an SQE, publish it, enter the kernel, reap what completed.
-// Owns     nothing: the memory and the descriptor behind the view are somebody else's.
-// Lifetime of the view's memory. What an SQE points at lives until its CQE was reaped.
+// Owns     nothing: a ring_memory owns the memory and the descriptor behind the view.
+// Lifetime that of the view's memory. What an SQE points at lives until its CQE was reaped.
 // Threads  one: no other thread of the program touches this ring. The kernel does, all the time.
-// Errors   what passes (a signal, a full CQ, short memory) is an `entered`; else std::system_error.
-// Rule     an index has one writer. Ours we know, and keep in a member; the kernel's we load with
-//          acquire; and what we hand over by an index is in memory before its release.
+// Errors   a failure that passes (a signal, a full CQ, short memory) is a value of `entered`; any
+//          other is thrown as refused.
+// Rule     each index has one writer. Our own indices are members. The kernel's are loaded with
+//          acquire; ours are stored with release, after the entries that they hand over.
 // See      io_uring(7), io_uring_enter(2)
 #pragma once
 
@@ -24,7 +25,7 @@
 namespace uring {
 
 // A CQE, copied out of the ring.
-struct completion {
+struct raw_completion {
   std::uint64_t user_data = 0;
   std::int32_t res = 0;  // what the system call would have returned, or -errno
   std::uint32_t flags = 0;
@@ -47,7 +48,7 @@ class raw_ring {
   raw_ring(raw_ring&&) = delete;  // two copies of sq_tail_ would hand out the same SQE twice
 
   // The next free SQE, all zeros, with its index in the SQ array; or null while the queue is full.
-  // The kernel hears nothing of it yet.
+  // The kernel does not see it before publish().
   [[nodiscard]] ::io_uring_sqe* try_get_sqe() noexcept {
     // --8<-- [start:task-04-2]
     // Pairs with the kernel's release of the SQ head: it has read the SQEs before it.
@@ -62,7 +63,8 @@ class raw_ring {
     // --8<-- [end:task-04-2]
   }
 
-  // Shows the kernel every SQE that was taken, by one store of the tail. They are filled in by now.
+  // Shows the kernel every SQE that was taken, by one store: the tail becomes sq_tail_. The caller
+  // has filled them in by now.
   void publish() noexcept {
     // --8<-- [start:task-04-2b]
     // Pairs with the kernel's acquire of the SQ tail: it sees the SQEs and the array before it.
@@ -70,9 +72,10 @@ class raw_ring {
     // --8<-- [end:task-04-2b]
   }
 
-  // Publishes, and enters the kernel once, whatever that says: for it to take every SQE it has not
-  // taken yet, and to wait until `wanted` CQEs are there. An overflow is flushed into the CQ only
-  // by those who ask for events (IORING_ENTER_GETEVENTS): ask if there is one, in any case.
+  // Publishes, and enters the kernel once, however that ends. The kernel takes every SQE that it
+  // has not taken yet. With IORING_ENTER_GETEVENTS it also waits until `wanted` CQEs are there, and
+  // moves completions that had overflowed into the CQ: so set the flag if overflowed(), even when
+  // `wanted` is 0. A failure that does not pass is thrown, as refused{"io_uring_enter", result}.
   entered submit_and_wait(unsigned wanted) {
     publish();
     // --8<-- [start:task-04-2c]
@@ -88,7 +91,7 @@ class raw_ring {
 
   // Copies completions into `into`, the oldest first and as many as there are and fit, and then
   // gives their slots back by one store of the head. Returns how many; does not enter the kernel.
-  std::size_t reap(std::span<completion> into) noexcept {
+  std::size_t reap(std::span<raw_completion> into) noexcept {
     // --8<-- [start:task-04-3]
     // Pairs with the kernel's release of the CQ tail: the CQEs before it are whole.
     const std::uint32_t tail = std::atomic_ref{*at_.cq.tail}.load(std::memory_order_acquire);
@@ -105,17 +108,19 @@ class raw_ring {
     // --8<-- [end:task-04-3]
   }
 
-  // The next completion. If one is there, takes it; otherwise submits, waits, and looks again,
-  // also after what passes. Something must be in flight, or nothing will ever come.
-  completion wait() {
+  // The next completion, and only that: others stay in the queue. If there is none, submits, waits
+  // for one, and looks again, however the entry ended. Without a request in flight it would wait
+  // for ever.
+  raw_completion wait() {
     // --8<-- [start:task-04-3b]
-    completion next;
+    raw_completion next;
     while (reap({&next, 1}) == 0) (void)submit_and_wait(1);
     return next;
     // --8<-- [end:task-04-3b]
   }
 
-  // Taken by us and not by the kernel. Relaxed: we read nothing on the strength of this number.
+  // How many SQEs were taken here and not yet by the kernel. A relaxed load is enough for a number
+  // that permits neither side to touch an SQE.
   [[nodiscard]] std::uint32_t unsubmitted() const noexcept {
     return sq_tail_ - std::atomic_ref{*at_.sq.head}.load(std::memory_order_relaxed);
   }

@@ -2,7 +2,7 @@
 // A ring, and the memory that we and the kernel share for it.
 // Owns     the ring's descriptor and two or three mappings.
 // Lifetime every ring_view points into it: it outlives them all.
-// Threads  none of its own; what may be read or written by whom is said at each pointer.
+// Threads  none of its own; each pointer of a view says which side writes there.
 // Errors   the constructors throw refused, or std::system_error if a mapping fails.
 // Rule     all sizes and offsets come from the kernel's answer in io_uring_params: it may have
 //          rounded up what was asked for, and it alone knows where in the mappings things are.
@@ -26,10 +26,10 @@ namespace uring {
 // --8<-- [start:views]
 // Where the submission queue is. Indices only grow, and wrap at 2^32; `index & mask` is a slot.
 struct submission_view {
-  std::uint32_t* head = nullptr;   // the kernel writes: what stands before it was taken
-  std::uint32_t* tail = nullptr;   // we write: what stands before it may be taken
+  std::uint32_t* head = nullptr;   // the kernel writes: the entries before it were taken
+  std::uint32_t* tail = nullptr;   // we write: the entries before it may be taken
   std::uint32_t* flags = nullptr;  // the kernel writes: IORING_SQ_CQ_OVERFLOW and others
-  std::uint32_t* array = nullptr;  // we write: which of the SQEs stands in this slot
+  std::uint32_t* array = nullptr;  // we write: the number of the SQE in each slot
   ::io_uring_sqe* sqes = nullptr;  // we write
   std::uint32_t mask = 0;          // entries - 1, entries being a power of two
   std::uint32_t entries = 0;
@@ -37,8 +37,8 @@ struct submission_view {
 
 // Where the completion queue is.
 struct completion_view {
-  std::uint32_t* head = nullptr;         // we write: what stands before it was reaped
-  std::uint32_t* tail = nullptr;         // the kernel writes: what stands before it is complete
+  std::uint32_t* head = nullptr;         // we write: the CQEs before it were reaped
+  std::uint32_t* tail = nullptr;         // the kernel writes: the CQEs before it are whole
   const ::io_uring_cqe* cqes = nullptr;  // the kernel writes
   std::uint32_t mask = 0;
   std::uint32_t entries = 0;
@@ -57,7 +57,7 @@ class ring_memory {
   explicit ring_memory(unsigned entries, ::io_uring_params params = {})
       : ring_memory{create(entries, params), params} {}
 
-  // For a ring that exists already; `answered` is what io_uring_setup made of its params.
+  // For a ring that exists already; `answered` are its params as io_uring_setup filled them in.
   ring_memory(common::unique_fd ring, const ::io_uring_params& answered)
       : params_{answered}, fd_{std::move(ring)} {
     map();
@@ -70,8 +70,8 @@ class ring_memory {
   }
   [[nodiscard]] const ::io_uring_params& params() const noexcept { return params_; }
 
-  // Asks the kernel for a ring; `params` takes its answer. A negative result is thrown, as
-  // refused{"io_uring_setup", result}.
+  // Asks the kernel for a ring such as `params` describes. The kernel writes its answer there as
+  // well. A negative result is thrown, as refused{"io_uring_setup", result}.
   static common::unique_fd create(unsigned entries, ::io_uring_params& params) {
     // --8<-- [start:task-04-1]
     const int fd = setup(entries, params);
@@ -81,9 +81,10 @@ class ring_memory {
   }
 
  private:
-  // Maps the SQ's ring, the CQ's ring and the SQEs into sq_, cq_ and sqes_, each as large as its
-  // last part needs. Where the kernel says IORING_FEAT_SINGLE_MMAP, both rings are one mapping,
-  // at the SQ's offset and as large as the larger of the two, and cq_ stays empty.
+  // Maps the SQ's ring, the CQ's ring and the SQEs into sq_, cq_ and sqes_. The SQ's ring ends with
+  // its array of indices, the CQ's ring with its CQEs. If the kernel says IORING_FEAT_SINGLE_MMAP,
+  // both rings are one mapping, at the SQ's offset and as large as the larger of the two, and cq_
+  // stays empty.
   void map() {
     // --8<-- [start:task-04-1b]
     const std::size_t sq_bytes = params_.sq_off.array + params_.sq_entries * sizeof(std::uint32_t);

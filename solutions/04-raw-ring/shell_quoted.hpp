@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // A file's name in a message, as GNU's programs print it: in quotes where a shell would need them.
-// Owns     nothing.
-// Lifetime none.
-// Threads  any.
 // Errors   none; bytes beyond ASCII go through as they are.
 // See      cat(1)
 #pragma once

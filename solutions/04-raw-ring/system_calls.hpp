@@ -2,7 +2,6 @@
 // The three system calls of io_uring. glibc wraps none of them, and we link no liburing.
 // Owns     nothing; the caller owns the descriptor that setup() returns.
 // Lifetime what an argument points at is used during the call only.
-// Threads  any.
 // Errors   a failure comes back as -errno, like a CQE's res. -1 and errno do not leave this file.
 // See      io_uring_setup(2), io_uring_enter(2), io_uring_register(2), syscall(2)
 #pragma once

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How a ring is set up: its sizes, and when the kernel may do its part of the work.
-// Owns     nothing.
 // Lifetime the text behind --ring-flags must live until parse() has returned: hence one object.
 // Threads  main(), before any other thread.
-// Errors   a value that no flag has ends the program with a sentence and status 2, in parse().
+// Errors   an invalid value ends the program with a sentence and status 2, in parse().
 // See      io_uring_setup(2)
 #pragma once
 
@@ -22,7 +21,7 @@ enum class ring_mode {
   plain,   // none: the kernel interrupts the thread to finish an operation
   coop,    // COOP_TASKRUN: it waits for the thread's next system call
   defer,   // SINGLE_ISSUER and DEFER_TASKRUN: it waits until the thread asks for completions
-  sqpoll,  // SQPOLL: a thread of the kernel's fetches submissions
+  sqpoll,  // SQPOLL: a kernel thread fetches submissions
 };
 
 // What --ring-flags takes and messages say, in the order of ring_mode.
@@ -41,7 +40,10 @@ struct ring_options {
 // --ring-flags, --sq and --cq, as every server of the course takes them from here on.
 class ring_command_line {
  public:
-  explicit ring_command_line(common::flag_set& flags) {
+  explicit ring_command_line(common::flag_set& flags, const ring_options& defaults = {})
+      : mode_{name_of(defaults.mode)},
+        sq_entries_{defaults.sq_entries},
+        cq_entries_{defaults.cq_entries} {
     flags.add("--ring-flags", mode_, {ring_mode_names.begin(), ring_mode_names.end()},
               "How the ring is set up");
     flags.add("--sq", sq_entries_, 1, 32768, "Entries of the submission queue");
@@ -50,7 +52,7 @@ class ring_command_line {
   ring_command_line(ring_command_line&&) = delete;  // the flag_set holds addresses of the members
 
   [[nodiscard]] ring_options options() const {
-    // One of them it is: parse() takes no other.
+    // parse() accepts only these names, so find() succeeds.
     const auto mode = std::ranges::find(ring_mode_names, mode_) - ring_mode_names.begin();
     return {.mode = static_cast<ring_mode>(mode),
             .sq_entries = static_cast<unsigned>(sq_entries_),
@@ -58,9 +60,9 @@ class ring_command_line {
   }
 
  private:
-  std::string mode_ = name_of(ring_options{}.mode);
-  std::int64_t sq_entries_ = ring_options{}.sq_entries;
-  std::int64_t cq_entries_ = ring_options{}.cq_entries;
+  std::string mode_;
+  std::int64_t sq_entries_;
+  std::int64_t cq_entries_;
 };
 
 }  // namespace uring

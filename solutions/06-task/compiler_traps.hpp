@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Three rules of the house style that are there because of compilers: what each makes of the code.
-// Owns     nothing.
-// Lifetime none.
+// Code that breaks the three rules of the house style that exist because of compiler bugs.
 // Threads  main().
 // Errors   none: report() prints how often objects were made and destroyed.
 // Rule     write none of this; no_temporary() shows what to write instead.
@@ -19,7 +17,7 @@ namespace traps {
 
 using uring::task;
 
-// Says how often it was made and destroyed: what a compiler gets wrong shows as a difference.
+// Counts how often it was made and destroyed: a compiler's error shows as a difference.
 struct counted {
   static inline int made = 0;
   static inline int destroyed = 0;

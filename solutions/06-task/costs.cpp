@@ -38,7 +38,7 @@ namespace {
 
 constexpr std::size_t calls = 1000;
 
-// Not inlined: Clang would put the frame of a task that nobody awaits on the stack.
+// Not inlined: where Clang sees the whole life of a frame, it puts the frame into its caller's.
 [[gnu::noinline]] uring::task<int> small(int number) {
   co_return number;
 }
@@ -47,7 +47,7 @@ uring::task<> pause() {
   co_return;
 }
 
-// Not inlined, either: the compiler may not know what is in the buffer.
+// Not inlined either: the compiler may not know what is in the buffer.
 using kibibyte = std::array<char, 1024>;
 [[gnu::noinline]] void fill(kibibyte& buffer, int with) {
   buffer.fill(static_cast<char>(with));
@@ -73,7 +73,7 @@ using kibibyte = std::array<char, 1024>;
   co_return number;
 }
 
-// What making the frame took; the task is destroyed without having run.
+// How many bytes the frame took; the task is destroyed without having run.
 template <typename Coroutine>
 std::size_t frame_bytes(Coroutine& coroutine) {
   const std::size_t before = total.bytes;

@@ -3,8 +3,7 @@
 // Owns     a mutex and a condition variable.
 // Lifetime it may be destroyed as soon as wait() has returned.
 // Threads  arrive(): any. wait(): any.
-// Errors   none.
-// Rule     notify under the mutex: after unlocking, the waiter may have destroyed what we notify.
+// Rule     notify under the mutex: once it is unlocked, the waiter may destroy this object.
 //          (Hence no std::latch: its count_down() wakes after the count is visible.)
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The task that most people write first: it starts at once, and resumes whoever waits for it. It
-// has two defects, which the page shows; task.hpp has neither.
-// Owns     the coroutine's frame; or rather, both of them believe so.
-// Lifetime see Owns.
+// The task that most people write first: it starts at once, and resumes the coroutine that waits
+// for it. It has three defects: the page shows two and asks for the third. task.hpp has none.
+// Owns     the coroutine's frame; at first, the frame also destroys itself.
+// Lifetime that of the frame.
 // Threads  one.
 // Errors   none are kept: an exception ends the process.
 // Rule     do not use it.
@@ -14,7 +14,8 @@
 
 namespace naive {
 
-// AtEnd is what the frame does when the body has ended: suspend_never goes on, to its destruction.
+// AtEnd says what the frame does when the body has ended: with suspend_never it destroys itself,
+// with suspend_always it stays.
 template <typename AtEnd = std::suspend_never>
 class eager_task {
  public:
@@ -36,19 +37,19 @@ class eager_task {
     void return_value(int value) noexcept {
       result = value;
       has_ended = true;
-      if (awaiting) awaiting.resume();
+      if (continuation) continuation.resume();
     }
     void unhandled_exception() const noexcept { std::terminate(); }
 
     int result = 0;
     bool has_ended = false;
-    std::coroutine_handle<> awaiting;
+    std::coroutine_handle<> continuation;
   };
 
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> awaiting) const {
-    if (frame_.promise().has_ended) return awaiting.resume();  // nothing to wait for: go on
-    frame_.promise().awaiting = awaiting;
+    if (frame_.promise().has_ended) return awaiting.resume();  // nothing to wait for
+    frame_.promise().continuation = awaiting;
   }
   int await_resume() const noexcept { return frame_.promise().result; }
   // --8<-- [end:eager]

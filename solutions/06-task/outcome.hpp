@@ -3,8 +3,8 @@
 // Owns     the value or the exception; of a reference only the address.
 // Lifetime what a reference refers to must outlive whoever takes it.
 // Threads  one at a time.
-// Errors   take() throws the exception that was set. Moving an outcome never throws: if its value
-//          does, that exception is how it ended.
+// Errors   take() throws the exception that was set. Moving an outcome never throws: an exception
+//          from moving its value becomes its exception.
 // Rule     set once, taken once.
 #pragma once
 
@@ -30,7 +30,7 @@ class outcome {
     return *this;
   }
 
-  // Takes what makes a T; for outcome<void> nothing, for outcome<T&> an lvalue.
+  // Makes the T, as T(value...) would; for outcome<void> of nothing, for outcome<T&> of an lvalue.
   template <typename... Value>
   void set_value(Value&&... value) {
     if constexpr (std::is_reference_v<T>) {
@@ -48,7 +48,7 @@ class outcome {
 
   // The value, moved out; or throws the exception.
   T take() {
-    assert(is_set() && "nothing has ended yet: who takes the result must wait first");
+    assert(is_set() && "nothing has ended yet: wait before you take the result");
     if (held_.index() == at_error) std::rethrow_exception(std::get<at_error>(std::move(held_)));
     if constexpr (std::is_reference_v<T>) {
       return *std::get<at_value>(held_);

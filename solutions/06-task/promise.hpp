@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A result that comes from outside every coroutine: a callback, another thread, a signal's handler
-// loop. One coroutine awaits it; whoever has the result resolves or rejects it.
-// Owns     the result until it was taken.
-// Lifetime until it was settled and, if somebody awaits it, until the await has ended; both know
-//          its address.
-// Threads  settle on one thread, await on the same or on another. The coroutine goes on in the
-//          thread that settles, inside resolve() or reject(), if it waited by then.
-// Errors   the exception given to reject() is thrown by co_await.
+// A result that comes from outside every coroutine: from a callback or from another thread. One
+// coroutine awaits it; the other side settles it, with resolve() or reject().
+// Owns     the result until it is taken.
+// Lifetime until the await, if there is one, has ended, and nobody will settle it any more: both
+//          sides know its address. A frame that waits may be destroyed, unless somebody settles
+//          just then: it takes its wait back.
+// Threads  settle on one thread, await on the same or on another. A coroutine that already waits is
+//          resumed by the thread that settles, inside resolve() or reject().
+// Errors   co_await throws the exception that reject() was given.
 // Rule     settled exactly once, awaited at most once.
 // See      std::atomic::exchange; cppreference, "memory_order"
 #pragma once
@@ -18,61 +19,54 @@
 #include <utility>
 
 #include "outcome.hpp"
+#include "running_coroutines.hpp"
 #include "todo.hpp"
 
 namespace uring {
 
-template <typename T = void>
+// Word is where the two sides meet. The tests bring one that lets the other side in at any access.
+template <typename T = void, typename Word = std::atomic<void*>>
 class promise {
  public:
+  class awaiter;
+
   promise() noexcept = default;
-  promise(promise&&) = delete;  // whoever settles it has its address
+  promise(promise&&) = delete;  // the side that settles it has its address
   ~promise() { assert(!somebody_waits() && "a coroutine still waits for this promise"); }
+
+  awaiter operator co_await() noexcept { return awaiter{*this}; }
 
   template <typename... Value>
   void resolve(Value&&... value) {
-    assert(!await_ready() && "this promise was settled before");
+    assert(!is_settled() && "this promise was settled before");
     outcome_.set_value(std::forward<Value>(value)...);
     settle();
   }
 
   void reject(std::exception_ptr error) {
     assert(error != nullptr && "to reject takes an exception");
-    assert(!await_ready() && "this promise was settled before");
+    assert(!is_settled() && "this promise was settled before");
     outcome_.set_exception(std::move(error));
     settle();
   }
 
-  bool await_ready() const noexcept {
+  [[nodiscard]] bool is_settled() const noexcept {
     return state_.load(std::memory_order_acquire) == settled();  // pairs with settle()
   }
 
-  // Leaves `awaiting` for settle() and returns true: suspended. Or, if settle() was faster, returns
-  // false: the coroutine goes on at once.
-  bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
-    assert(!somebody_waits() && "two coroutines await one promise");
-    // --8<-- [start:task-06-5]
-    void* found = nobody;
-    return state_.compare_exchange_strong(
-        found, awaiting.address(),
-        std::memory_order_release,   // pairs with settle(): it resumes a frame that has suspended
-        std::memory_order_acquire);  // pairs with settle(): its result is there
-    // --8<-- [end:task-06-5]
-  }
-
-  T await_resume() { return outcome_.take(); }
-
  private:
-  // Makes the result visible, and resumes who waits for it, if anybody does yet. Nothing of *this
-  // may be touched after the exchange: the awaiting side may have ended and destroyed it.
+  // Publishes the result, and resumes the coroutine that waits for it, if there is one yet. Nothing
+  // of *this may be touched afterwards: the coroutine may have ended, and destroyed it.
   void settle() {
+    const running_coroutines here;  // a coroutine that continues here may not block this thread
     // --8<-- [start:task-06-5b]
     void* const found = state_.exchange(settled(), std::memory_order_acq_rel);
     if (found != nobody) std::coroutine_handle<>::from_address(found).resume();
     // --8<-- [end:task-06-5b]
   }
 
-  // state_ is one of: nobody, the address of the frame that waits, settled().
+  // state_ is one of: nobody, the address of the frame that waits (as coroutine_handle::address()
+  // gives it and from_address() takes it), settled().
   static constexpr void* nobody = nullptr;
   void* settled() const noexcept { return const_cast<promise*>(this); }  // no frame has our address
 
@@ -81,8 +75,46 @@ class promise {
     return state != nobody && state != settled();
   }
 
-  std::atomic<void*> state_ = nobody;
+  Word state_ = nobody;
   outcome<T> outcome_;
+};
+
+// One await. It lives in the awaiting frame, and is destroyed with it if that goes while it waits.
+template <typename T, typename Word>
+class promise<T, Word>::awaiter {
+ public:
+  explicit awaiter(promise& awaited) noexcept : promise_{awaited} {}
+  awaiter(awaiter&&) = delete;  // the wait is taken back once
+  // If the frame is destroyed while it waits, settle() is to find nobody.
+  ~awaiter() {
+    if (waiting_ == nullptr) return;
+    promise_.state_.compare_exchange_strong(waiting_, nobody, std::memory_order_relaxed);
+  }
+
+  bool await_ready() const noexcept { return promise_.is_settled(); }
+
+  // Leaves `awaiting` for settle() and returns true: the coroutine stays suspended. If settle() was
+  // faster, leaves nothing and returns false: the coroutine continues at once.
+  bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
+    assert(!promise_.somebody_waits() && "two coroutines await one promise");
+    waiting_ = awaiting.address();  // before: once it is left, the frame may go on, and be gone
+    // --8<-- [start:task-06-5]
+    void* found = nobody;
+    return promise_.state_.compare_exchange_strong(
+        found, awaiting.address(),
+        std::memory_order_release,   // pairs with settle(), which resumes a suspended frame
+        std::memory_order_acquire);  // pairs with settle(), which has stored the result
+    // --8<-- [end:task-06-5]
+  }
+
+  T await_resume() {
+    waiting_ = nullptr;
+    return promise_.outcome_.take();
+  }
+
+ private:
+  promise& promise_;
+  void* waiting_ = nullptr;  // the address of the frame, from its suspension to its resumption
 };
 
 }  // namespace uring

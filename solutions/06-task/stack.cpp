@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 06-stack: how far the stack grows with every await, measured and not guessed.
+// 06-stack: how far the stack grows with every await.
 //
 //   ./course run 06:stack
 //   ./course run 06:stack-calls

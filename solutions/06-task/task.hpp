@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A coroutine that starts when it is awaited, and hands its result to the one who awaits it.
-// Owns     the coroutine's frame, and in it the result until it was taken.
+// A coroutine that starts when it is awaited, and hands its result to the coroutine that awaits it.
+// Owns     the coroutine's frame, which keeps the result until it is taken.
 // Lifetime the task must outlive its run: `co_await child()` keeps it until the result is there.
-//          Reference parameters must live as long; the frame copies references, not what they mean.
-// Threads  one at a time: the body goes on wherever that which it awaits resumes it.
-// Errors   what escapes the body is thrown by co_await, in whoever awaits.
+//          What a reference parameter refers to must live as long: the frame copies the reference.
+// Threads  one at a time: the body continues on the thread that resumes it.
+// Errors   co_await throws the exception that left the body.
 // Rule     awaited once, and only as an rvalue: co_await child(), or co_await std::move(t). Write
-//          coroutines as named functions; a capturing lambda's captures are not in the frame.
+//          coroutines as named functions: a lambda's captures are not in the frame.
 #pragma once
 
 #include <cassert>
@@ -32,7 +32,7 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
 
   explicit task(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
 
-  // Takes the frame over, and leaves `other` without one.
+  // Takes over the frame of `other`, which has none afterwards.
   task(task&& other) noexcept {
     // --8<-- [start:task-06-1]
     frame_ = std::exchange(other.frame_, nullptr);
@@ -44,8 +44,8 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
     return *this;  // and `other` destroys the frame that we had
   }
 
-  // Destroys the frame, if there is one, wherever its coroutine is suspended: not yet started, in
-  // the middle, or ended.
+  // Destroys the frame, if there is one. Its coroutine is suspended: before its first line, in the
+  // middle, or at its end.
   ~task() {
     // --8<-- [start:task-06-1b]
     if (frame_) frame_.destroy();
@@ -69,14 +69,14 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
   std::coroutine_handle<promise_type> frame_;
 };
 
-// Last thing that a frame does: it stays, suspended, and the thread goes to whoever awaited it.
+// What the frame awaits when its body has ended: it suspends for good, and its continuation runs.
 struct final_awaiter {
   bool await_ready() const noexcept { return false; }
-  // To return a handle is to jump there, with our own stack frame gone.
+  // To return a handle is to jump there: this function's stack frame is gone by then.
   template <typename Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
     // --8<-- [start:task-06-2b]
-    return ended.promise().awaiting();
+    return ended.promise().continuation();
     // --8<-- [end:task-06-2b]
   }
   void await_resume() const noexcept {}
@@ -87,8 +87,8 @@ template <typename T>
 struct returning {
   outcome<T> result;
 
-  // `co_return value` calls this. As with `return`, {braces} make a T, and no explicit constructor
-  // is called.
+  // `co_return value` calls this. As with `return`, {braces} make a T, and a value that does not
+  // convert to T implicitly is refused. The T is made in place, as T(value) would make it.
   template <typename Value = T>
     requires std::is_convertible_v<Value, T>
   void return_value(Value&& value) {
@@ -117,19 +117,19 @@ class task_promise : public returning<T> {
 
   std::suspend_always initial_suspend() const noexcept { return {}; }  // lazy
   final_awaiter final_suspend() const noexcept { return {}; }
-  // An exception has left the body, and is being handled: keep it for whoever awaits.
+  // An exception has left the body, and is being handled: keeps it for the awaiting coroutine.
   void unhandled_exception() noexcept {
     // --8<-- [start:task-06-3b]
     this->result.set_exception(std::current_exception());
     // --8<-- [end:task-06-3b]
   }
 
-  void set_awaiting(std::coroutine_handle<> who) noexcept { awaiting_ = who; }
-  [[nodiscard]] std::coroutine_handle<> awaiting() const noexcept { return awaiting_; }
-  [[nodiscard]] bool is_awaited() const noexcept { return awaiting_ != nullptr; }
+  void set_continuation(std::coroutine_handle<> next) noexcept { continuation_ = next; }
+  [[nodiscard]] std::coroutine_handle<> continuation() const noexcept { return continuation_; }
+  [[nodiscard]] bool is_awaited() const noexcept { return continuation_ != nullptr; }
 
  private:
-  std::coroutine_handle<> awaiting_;  // resumed when the body has ended
+  std::coroutine_handle<> continuation_;  // stored before the body runs, resumed after it
 };
 
 template <typename T>
@@ -138,15 +138,15 @@ class task<T>::awaiter {
   explicit awaiter(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
 
   bool await_ready() const noexcept { return false; }  // it has not even started
-  // Remembers who waits, and lets the thread go into the task.
+  // Stores the awaiting coroutine as the task's continuation, and transfers into the task.
   std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
     // --8<-- [start:task-06-2]
-    frame_.promise().set_awaiting(awaiting);
+    frame_.promise().set_continuation(awaiting);
     return frame_;
     // --8<-- [end:task-06-2]
   }
 
-  // The value of the whole co_await expression; or throws what the body threw.
+  // Gives the value of the whole co_await expression, or throws what the body threw.
   T await_resume() const {
     // --8<-- [start:task-06-3c]
     return frame_.promise().result.take();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A connection to the first of several addresses that accepts one.
 // Owns     the returned socket is the caller's; those that failed are closed.
-// Lifetime `context` must live until the task has ended.
-// Threads  the one that runs `context`.
+// Lifetime the queue must live until the task has ended.
+// Threads  the one that runs the queue.
 // Errors   std::runtime_error that says what every address answered; std::system_error from
 //          socket(2).
 // Rule     one after the other, in the order given: the resolver has put the best first.
@@ -12,14 +12,12 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "errors.hpp"
-#include "io_context.hpp"
 #include "operations.hpp"
 #include "resolve.hpp"
 #include "task.hpp"
@@ -27,11 +25,8 @@
 
 namespace uring {
 
-// `addresses` is copied into the frame: the kernel reads each while it connects. `wait` makes of a
-// request what is awaited, as in send_all().
-template <typename Wait = std::identity>
-task<common::unique_fd> connect_to_any(io_context& context, std::vector<peer_address> addresses,
-                                       Wait wait = {}) {
+// `addresses` is copied into the frame: the kernel reads each while it connects.
+inline task<common::unique_fd> connect_to_any(io_handle io, std::vector<peer_address> addresses) {
   std::string refusals;
   for (const peer_address& each : addresses) {
     const int type = SOCK_STREAM | SOCK_CLOEXEC;
@@ -39,8 +34,7 @@ task<common::unique_fd> connect_to_any(io_context& context, std::vector<peer_add
     if (!socket.valid() && errno != EAFNOSUPPORT) common::throw_errno("socket");
     int error = EAFNOSUPPORT;
     if (socket.valid()) {
-      const io_result connected =
-          co_await wait(connect_op(context, socket.get(), each.generic(), each.bytes));
+      const io_result connected = co_await connect_op(io, socket.get(), each.generic(), each.bytes);
       if (connected) co_return socket;
       error = connected.error();
     }

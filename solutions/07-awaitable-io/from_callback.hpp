@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Any function that reports by a callback, as a task: what it is called back with is the result.
 // Owns     the promise that the callback settles, in the task's frame.
-// Lifetime the callback must come once, and before that the task must not be destroyed. It may come
-//          before `start` has returned.
+// Lifetime the callback comes once, perhaps before `start` has returned. If the task is destroyed
+//          before that, as when io_context::run() gives up, the callback must not come any more.
 // Threads  the callback may come on any thread; the coroutine then goes on there. A task of an
 //          io_context must be called back on the context's own thread.
 // Errors   what `start` throws. An error among the callback's arguments is a value like the others.

@@ -12,7 +12,7 @@
 #include "program_main.hpp"
 
 int main(int argc, char** argv) {
-  uring::get_request request;
+  uring::http::get_request request;
   std::string file;
   common::flag_set flags{"Chapter 07: one GET over HTTP/1.1."};
   flags.add_argument("HOST", request.host, "Name or address of the server");
@@ -22,6 +22,6 @@ int main(int argc, char** argv) {
   return common::program_main(argc, argv, flags, [&] {
     uring::io_context context;
     uring::download into{context, file};
-    context.run(uring::http_get(context, request, into));
+    context.run(uring::http::get(context, request, into));
   });
 }

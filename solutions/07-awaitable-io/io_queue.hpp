@@ -1,103 +1,161 @@
 // SPDX-License-Identifier: MIT
 // A ring with an io_operation behind every request: started here, and told here how it ended.
-// Owns     the ring. Operations are their starters', see io_operation.hpp.
+// Owns     the ring. Operations belong to the code that starts them, see io_operation.hpp.
 // Lifetime it must outlive every operation that was started on it.
-// Threads  the one that made it.
+// Threads  the one that made it; only another ring's msg_ring_op reaches it from elsewhere.
 // Errors   std::system_error if the ring takes no more requests.
-// Rule     a completion was copied out, and the queue advanced, before anything is told of it.
-// See      io_uring_prep_cancel(3), io_uring_prep_msg_ring(3)
+// Rule     a completion is copied out and the queue advanced before any operation hears of it.
+// See      io_uring_enter(2), io_uring_cancelation(7)
 #pragma once
 
 #include <liburing.h>
 
+#include <cassert>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
+#include "canceler.hpp"
 #include "io_operation.hpp"
+#include "message.hpp"
 #include "ring.hpp"
+#include "todo.hpp"
 
 namespace uring {
 
 class io_queue {
  public:
+  explicit io_queue(const ring_options& options = {}) : ring_{options} {}
   io_queue(io_queue&&) = delete;  // operations and tasks hold its address
 
   // Prepares a request by `prepare(sqe)`, which must not throw; `operation` will be told how it
-  // ends. The next turn submits it.
+  // ends. The next turn submits it. False if the queue is closed, and frames are being destroyed.
   template <typename Prepare>
-  void start(io_operation& operation, const Prepare& prepare) {
+  bool start(io_operation& operation, const Prepare& prepare) {
+    if (is_closed_) return false;
     ::io_uring_sqe& sqe = ring_.get_sqe();
-    // Not to be left in the middle: what stands in a slot of the queue is submitted.
+    // An exception here would leave half a request in the queue, to be submitted as it stands.
     [&]() noexcept { prepare(sqe); }();
     ::io_uring_sqe_set_data(&sqe, &operation);
-    ++in_flight_;
-    cancel_due_ = stopping_;
+    if (completes(sqe)) ++in_flight_;
+    cancel_due_ = is_stopping_;
+    return true;
+  }
+
+  // The same for a request whose result nobody needs, such as a cancel.
+  template <typename Prepare>
+  void start_unheard(const Prepare& prepare) {
+    start(nobody_, prepare);
   }
 
   // Makes room, so that the next `count` start() are submitted together: for linked requests.
   void reserve(unsigned count) { ring_.reserve(count); }
 
-  // Asks for the end of an operation. If it is in flight, it completes with -ECANCELED, or as if
-  // nobody had asked: its own completion tells which.
-  void cancel(const io_operation& target) {
-    start(nobody_, [&target](::io_uring_sqe& sqe) {
-      ::io_uring_prep_cancel64(&sqe, reinterpret_cast<std::uint64_t>(&target), 0);
-    });
+  // --8<-- [start:turn]
+  // One round of the loop: one system call, then everything that has completed.
+  void turn() {
+    cancel_what_is_due();
+    const wake woken = wait_and_deliver();
+    if (woken == wake::timeout) cancel_due_ = is_stopping_;
   }
+  // --8<-- [end:turn]
 
-  // From now on whatever has to wait is canceled, also what a task awaits after that: it completes
-  // with -ECANCELED. What can be done at once (a close, a shutdown) is still done.
-  void stop() noexcept { stopping_ = cancel_due_ = true; }
-  [[nodiscard]] bool is_stopping() const noexcept { return stopping_; }
+  // From now on every operation that has to wait is canceled, also one that starts later: it
+  // completes with -ECANCELED. What can be done at once (a close, a shutdown) is still done.
+  void stop() noexcept { is_stopping_ = cancel_due_ = true; }
+  [[nodiscard]] bool is_stopping() const noexcept { return is_stopping_; }
 
-  // --8<-- [start:deliver]
-  // Gives a completion to its operation. Unless more follow, the kernel is done with it, and what
-  // the operation resumes may destroy it. Public for tests, which play the kernel.
-  void deliver(const completion& done) {
-    if ((done.flags & IORING_CQE_F_MORE) == 0) --in_flight_;
-    reinterpret_cast<io_operation*>(done.user_data)->complete(done);
-  }
-  // --8<-- [end:deliver]
+  // For operations that are started under no other canceler. It ends nothing.
+  [[nodiscard]] canceler& own_canceler() noexcept { return own_canceler_; }
 
-  // One completion will come that nobody starts here: the message of another context's msg_ring_op.
-  // Whoever calls this sees to it that it is sent, or run() waits for it.
-  void expect_message() noexcept { ++in_flight_; }
-
-  // Operations whose last completion was not delivered.
+  // Operations whose final completion was not delivered.
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_; }
 
-  // For io_uring_register_*(3) and for a message's address; its queues are ours.
-  [[nodiscard]] ::io_uring& handle() noexcept { return ring_.handle(); }
-
- protected:
-  explicit io_queue(const ring_options& options) : ring_{options} {}
-  ~io_queue() = default;
-
-  // Once for whatever was started since the last time, if a stop was asked for.
-  void cancel_what_is_due() {
-    if (!cancel_due_) return;
-    start(nobody_,
-          [](::io_uring_sqe& sqe) { ::io_uring_prep_cancel64(&sqe, 0, IORING_ASYNC_CANCEL_ANY); });
-    cancel_due_ = false;
-  }
-
-  // An operation on its way to wait when it was to be canceled may have been missed.
-  void cancel_again() noexcept { cancel_due_ = stopping_; }
-
-  // The kernel has let go of every buffer, though nobody was told: nothing will be delivered.
-  bool drop_all() noexcept {
+  // Ends the use of the ring: nothing is delivered or started any more. True if the kernel has let
+  // go of every buffer, so that frames may be destroyed.
+  [[nodiscard]] bool close() noexcept {
+    is_closed_ = true;
     if (in_flight_ > 0 && !ring_.cancel_all()) return false;
     in_flight_ = 0;
     return true;
   }
 
-  ring ring_;
-  std::size_t in_flight_ = 0;
+  // Messages go to `receiver`, which must outlive the queue or be replaced; without one (null) they
+  // are dropped. A message is not in flight here: nothing waits for one that was not sent.
+  void set_receiver(message_receiver* receiver) noexcept { receiver_ = receiver; }
+  static constexpr std::uint64_t message_bit = 1;  // no operation has an odd address
+
+  // For io_uring_register_*(3) and for a message's address; its queues are ours.
+  [[nodiscard]] ::io_uring& handle() noexcept { return ring_.handle(); }
 
  private:
-  bool stopping_ = false;
-  bool cancel_due_ = false;  // there may be something in flight that was not asked to end
-  io_operation nobody_{[](io_operation&, const completion&) {}};  // a cancel: its target will tell
+  struct idle_canceler final : canceler {
+    using canceler::canceler;
+    void watch(io_operation&) noexcept override {}
+  };
+  // With IOSQE_CQE_SKIP_SUCCESS a request completes only if it fails, and then the rest of its
+  // chain does not complete. The chain's last one, without the flag, is counted for all of them.
+  [[nodiscard]] static bool completes(const ::io_uring_sqe& sqe) noexcept {
+    if ((sqe.flags & IOSQE_CQE_SKIP_SUCCESS) == 0) return true;
+    assert((sqe.flags & IOSQE_IO_LINK) != 0 && "nothing would tell how it ended");
+    return false;
+  }
+
+  // Hands the kernel what was started and waits, both in one system call, but no longer than
+  // wait_at_most(). Then delivers everything that has completed, whatever has ended the wait.
+  // Returns why it ended.
+  wake wait_and_deliver() {
+    // --8<-- [start:task-07-1]
+    const wake woken = ring_.submit_and_wait(wait_at_most());
+    for (const completion& done : ring_.reap()) deliver(done);
+    return woken;
+    // --8<-- [end:task-07-1]
+  }
+
+  // --8<-- [start:deliver]
+  // Gives a completion to its operation. After the final one the kernel is done with the operation,
+  // and the coroutine that it resumes may destroy it.
+  void deliver(const completion& done) {
+    if ((done.user_data & message_bit) != 0) return deliver_message(done);
+    auto* const operation = reinterpret_cast<io_operation*>(done.user_data);
+    if ((done.flags & IORING_CQE_F_MORE) == 0) {
+      --in_flight_;
+      operation->unlink();
+    }
+    operation->complete(done);
+  }
+  // --8<-- [end:deliver]
+
+  void deliver_message(const completion& done) {
+    if (receiver_ == nullptr) return;
+    receiver_->on_message({.word = done.user_data & ~message_bit, .value = done.res});
+  }
+
+  // One request for all that was started since the last time, if a stop was asked for.
+  void cancel_what_is_due() {
+    if (!cancel_due_) return;
+    start_unheard(
+        [](::io_uring_sqe& sqe) { ::io_uring_prep_cancel64(&sqe, 0, IORING_ASYNC_CANCEL_ANY); });
+    cancel_due_ = false;
+  }
+
+  // While stopping, an operation on its way to wait may have been missed by the last cancel.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> wait_at_most() const noexcept {
+    if (is_stopping_) return cancel_again_ms;
+    return std::nullopt;
+  }
+
+  static constexpr std::chrono::milliseconds cancel_again_ms{20};
+
+  ring ring_;
+  std::size_t in_flight_ = 0;
+  bool is_stopping_ = false;
+  bool cancel_due_ = false;  // something may be in flight that was not asked to end
+  bool is_closed_ = false;
+  message_receiver* receiver_ = nullptr;
+  idle_canceler own_canceler_{*this};
+  io_operation nobody_{[](io_operation&, const completion&) {}};
 };
 
 }  // namespace uring

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How a request ended: a count or a descriptor, or an error.
 // Owns     nothing; a descriptor in it is the caller's to own.
-// Lifetime none.
-// Threads  any.
 // Errors   a value that asks to be looked at. or_throw() makes a std::system_error of it, for those
 //          who have nothing else to do about it.
 // Rule     EOF is a count of 0, no error. What happens every day (reset, canceled, timed out) is

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The operations on sockets, on time and on rings, each named like its call: co_await gives an
-// io_result. Those on files are in file_operations.hpp and path_operations.hpp.
+// io_result. Those on files are in file_operations.hpp and path_operations.hpp. The first argument
+// says where the request goes: a context, for example.
 // Owns     nothing; a new descriptor in a result is the caller's.
 // Lifetime descriptors, buffers and structures that a pointer or span leads to must live until
 //          co_await has returned. A duration is copied into the request.
-// Threads  the one that runs `context`.
+// Threads  the one that runs the queue.
 // Errors   the io_result's; see io_request.hpp.
 // Rule     sockets stay blocking: the kernel waits in our stead. One send in flight a connection.
 // See      io_uring_enter(2), io_uring_prep_recv(3) and its kin
@@ -15,6 +16,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -26,66 +28,64 @@
 namespace uring {
 
 // Completes at once, with 0. On the way other tasks may run: a nop is also how a task yields.
-inline auto nop_op(io_context& context) {
-  return io_request{context, [](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); }};
+inline auto nop_op(const io_handle& io) {
+  return io_request{io, [](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); }};
 }
 
 // Completes with the events that have come, such as POLLIN. It reads nothing.
-inline auto poll_op(io_context& context, int fd, unsigned events) {
-  return io_request{context,
-                    [=](::io_uring_sqe& sqe) { ::io_uring_prep_poll_add(&sqe, fd, events); }};
+inline auto poll_op(const io_handle& io, int fd, unsigned events) {
+  return io_request{io, [=](::io_uring_sqe& sqe) { ::io_uring_prep_poll_add(&sqe, fd, events); }};
 }
 
 // ---- sockets ----
 
 // Completes with a client's descriptor. It ends with that one: the next needs another.
-inline auto accept_op(io_context& context, int listener) {
-  return io_request{context, [=](::io_uring_sqe& sqe) {
+inline auto accept_op(const io_handle& io, int listener) {
+  return io_request{io, [=](::io_uring_sqe& sqe) {
                       ::io_uring_prep_accept(&sqe, listener, nullptr, nullptr, SOCK_CLOEXEC);
                     }};
 }
 
-inline auto connect_op(io_context& context, int fd, const ::sockaddr* address,
+inline auto connect_op(const io_handle& io, int fd, const ::sockaddr* address,
                        ::socklen_t address_bytes) {
-  return io_request{context, [=](::io_uring_sqe& sqe) {
-                      ::io_uring_prep_connect(&sqe, fd, address, address_bytes);
-                    }};
+  return io_request{
+      io, [=](::io_uring_sqe& sqe) { ::io_uring_prep_connect(&sqe, fd, address, address_bytes); }};
 }
 
 // Completes with a count of bytes; 0 is EOF. Prepare it as recv(2) would be called.
-inline auto recv_op(io_context& context, int fd, std::span<std::byte> into, int flags = 0) {
-  return io_request{context, [=, into = transferable(into)](::io_uring_sqe& sqe) {
-                      // --8<-- [start:task-07-4]
+inline auto recv_op(const io_handle& io, int fd, std::span<std::byte> into, int flags = 0) {
+  return io_request{io, [=, into = transferable(into)](::io_uring_sqe& sqe) {
+                      // --8<-- [start:task-07-5]
                       ::io_uring_prep_recv(&sqe, fd, into.data(), into.size(), flags);
-                      // --8<-- [end:task-07-4]
+                      // --8<-- [end:task-07-5]
                     }};
 }
 
 // Completes with how many bytes it took, which may be a part.
-inline auto send_op(io_context& context, int fd, std::span<const std::byte> data,
+inline auto send_op(const io_handle& io, int fd, std::span<const std::byte> data,
                     int flags = MSG_NOSIGNAL) {
-  return io_request{context, [=, data = transferable(data)](::io_uring_sqe& sqe) {
+  return io_request{io, [=, data = transferable(data)](::io_uring_sqe& sqe) {
                       ::io_uring_prep_send(&sqe, fd, data.data(), data.size(), flags);
                     }};
 }
 
 // As recvmsg(2): `message`, its vectors and what they lead to stay until it has completed.
-inline auto recvmsg_op(io_context& context, int fd, ::msghdr& message, unsigned flags = 0) {
-  return io_request{context, [=, to = &message](::io_uring_sqe& sqe) {
+inline auto recvmsg_op(const io_handle& io, int fd, ::msghdr& message, unsigned flags = 0) {
+  return io_request{io, [=, to = &message](::io_uring_sqe& sqe) {
                       ::io_uring_prep_recvmsg(&sqe, fd, to, flags);
                     }};
 }
 
-inline auto sendmsg_op(io_context& context, int fd, const ::msghdr& message,
+inline auto sendmsg_op(const io_handle& io, int fd, const ::msghdr& message,
                        unsigned flags = MSG_NOSIGNAL) {
-  return io_request{context, [=, from = &message](::io_uring_sqe& sqe) {
+  return io_request{io, [=, from = &message](::io_uring_sqe& sqe) {
                       ::io_uring_prep_sendmsg(&sqe, fd, from, flags);
                     }};
 }
 
 // SHUT_RD, SHUT_WR or SHUT_RDWR. It ends a recv that waits on the same socket; close does not.
-inline auto shutdown_op(io_context& context, int fd, int how) {
-  return io_request{context, [=](::io_uring_sqe& sqe) { ::io_uring_prep_shutdown(&sqe, fd, how); }};
+inline auto shutdown_op(const io_handle& io, int fd, int how) {
+  return io_request{io, [=](::io_uring_sqe& sqe) { ::io_uring_prep_shutdown(&sqe, fd, how); }};
 }
 
 // ---- time ----
@@ -93,10 +93,10 @@ inline auto shutdown_op(io_context& context, int fd, int how) {
 // As the kernel wants it: whole seconds, and nanoseconds from 0 to 999,999,999. `after` is not
 // negative.
 [[nodiscard]] inline ::__kernel_timespec to_timespec(std::chrono::nanoseconds after) {
-  // --8<-- [start:task-07-4b]
+  // --8<-- [start:task-07-5b]
   const auto whole = std::chrono::floor<std::chrono::seconds>(after);
   return {.tv_sec = whole.count(), .tv_nsec = (after - whole).count()};
-  // --8<-- [end:task-07-4b]
+  // --8<-- [end:task-07-5b]
 }
 
 struct prepare_timeout {
@@ -106,29 +106,28 @@ struct prepare_timeout {
   // give it the address of `limit`, which lives in the awaiting frame. No count, no flags. liburing
   // takes a pointer without const, and writes nothing there: hence a const_cast.
   void operator()(::io_uring_sqe& sqe) const {
-    // --8<-- [start:task-07-4c]
+    // --8<-- [start:task-07-5c]
     ::io_uring_prep_timeout(&sqe, const_cast<::__kernel_timespec*>(&limit), 0, 0);
-    // --8<-- [end:task-07-4c]
+    // --8<-- [end:task-07-5c]
   }
 };
 
 // Completes with -ETIME when `after` has passed, at once if that was before now: that is how a
 // timeout succeeds.
-inline auto timeout_op(io_context& context, std::chrono::nanoseconds after) {
-  return io_request{context,
-                    prepare_timeout{to_timespec(std::max(after, std::chrono::nanoseconds{0}))}};
+inline auto timeout_op(const io_handle& io, std::chrono::nanoseconds after) {
+  return io_request{io, prepare_timeout{to_timespec(std::max(after, std::chrono::nanoseconds{0}))}};
 }
 
 // ---- another ring ----
 
-// Puts a completion into the ring of `to`, whose own thread will see it: for `receiver`, which must
-// live until then, with `value` as its res. Its context must expect_message() first.
-inline auto msg_ring_op(io_context& context, io_context& to, const io_operation& receiver,
-                        std::uint32_t value) {
-  return io_request{
-      context,
-      [=, target = to.handle().ring_fd, word = reinterpret_cast<std::uint64_t>(&receiver)](
-          ::io_uring_sqe& sqe) { ::io_uring_prep_msg_ring(&sqe, target, value, word, 0); }};
+// Sends a message: `to`, whose own thread will see it, gives `word` and `value` to its receiver.
+// `word` must be even, and `to` must live until this has completed.
+inline auto msg_ring_op(const io_handle& io, io_queue& to, std::uint64_t word, std::int32_t value) {
+  assert((word & io_queue::message_bit) == 0 && "this bit tells a message from an operation");
+  return io_request{io, [=, target = to.handle().ring_fd](::io_uring_sqe& sqe) {
+                      ::io_uring_prep_msg_ring(&sqe, target, static_cast<unsigned>(value),
+                                               word | io_queue::message_bit, 0);
+                    }};
 }
 
 }  // namespace uring

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Tasks that nobody awaits: started, kept until they have ended, and counted.
+// Tasks that no coroutine awaits: started, kept until they have ended, and counted.
 // Owns     their frames.
-// Lifetime a frame is destroyed when its task has ended, or with this object: the last started
-//          first, since it may refer to what an earlier one owns. By then nothing may be in flight
-//          for it.
+// Lifetime a frame is destroyed after its task has ended, or with this object: the last started
+//          first. By then nothing may be in flight for it.
 // Threads  the one that runs the io_context.
-// Errors   the first exception that escaped is kept for rethrow_escaped().
-// Rule     no task is forgotten: whoever starts one asks until empty() says that all have ended.
+// Errors   start() throws std::bad_alloc. rethrow_escaped(): what a task has thrown, the first.
+// Rule     no task is forgotten: the owner waits until empty().
 #pragma once
 
+#include <cassert>
 #include <coroutine>
 #include <cstddef>
 #include <exception>
 #include <utility>
 
+#include "first_run.hpp"
+#include "list_link.hpp"
 #include "outcome.hpp"
 #include "task.hpp"
 #include "todo.hpp"
@@ -24,88 +26,131 @@ class spawned_tasks {
  public:
   spawned_tasks() = default;
   spawned_tasks(spawned_tasks&&) = delete;  // the frames know our address
-  ~spawned_tasks() { destroy_all(); }
 
-  // Runs `started` up to its first wait.
+  // Runs `started` up to its first wait; if starts are nested too deep, that comes a bit later.
   void start(task<> started);
 
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  [[nodiscard]] bool any_escaped() const noexcept { return escaped_ != nullptr; }
+  // Keeps the first exception that escapes a task.
+  void failed(std::exception_ptr error) {
+    if (escaped_ != nullptr) return;
+    escaped_ = std::move(error);
+    on_failure();
+  }
   void rethrow_escaped() {
-    if (any_escaped()) std::rethrow_exception(std::exchange(escaped_, nullptr));
+    if (escaped_ != nullptr) std::rethrow_exception(std::exchange(escaped_, nullptr));
   }
 
   void destroy_all() noexcept;
 
   // For frames that the kernel still works for, and always will: better lost than written to.
-  void abandon() noexcept {
-    newest_ = nullptr;
-    size_ = 0;
-  }
+  void abandon() noexcept;
+
+ protected:
+  ~spawned_tasks() { destroy_all(); }
 
  private:
-  class keeper;
-
-  struct neighbors {
-    neighbors* older = nullptr;
-    neighbors* newer = nullptr;
+  struct keeper_promise;
+  struct keeper {
+    using promise_type = keeper_promise;
+    std::coroutine_handle<keeper_promise> frame;
   };
 
-  static keeper keep(spawned_tasks& all, task<> started);
+  virtual void on_failure() {}  // a first exception has escaped
+  // The last task has ended. Returns the coroutine that goes on now.
+  virtual std::coroutine_handle<> on_empty() noexcept { return std::noop_coroutine(); }
 
-  neighbors* newest_ = nullptr;  // of the tasks that have not ended, each in its keeper's promise
-  std::size_t size_ = 0;
+  static keeper keep(spawned_tasks& all, task<> started);
+  void destroy_ended() noexcept;
+
+  linked_list<keeper_promise> running_;          // not ended, in the order of their starts
+  std::size_t size_ = 0;                         // of running_
+  std::coroutine_handle<keeper_promise> ended_;  // the last to end, until the next one does
   std::exception_ptr escaped_;
 };
 
-// The outermost coroutine of a spawned task; its promise is what stands in the list.
-class spawned_tasks::keeper {
- public:
-  struct promise_type : neighbors {
-    // [dcl.fct.def.coroutine] gives the promise what the coroutine gets.
-    promise_type(spawned_tasks& all, const task<>&) noexcept : all_{all} {
-      older = std::exchange(all_.newest_, this);
-      if (older != nullptr) older->newer = this;
-      ++all_.size_;
+struct spawned_tasks::keeper_promise : list_link {
+  // Takes the frame out of running_ as its last act. It cannot destroy itself while it suspends.
+  struct ending {
+    bool await_ready() const noexcept { return false; }
+    std::coroutine_handle<> await_suspend(
+        std::coroutine_handle<keeper_promise> frame) const noexcept {
+      spawned_tasks& owner = frame.promise().all;
+      frame.promise().leave();
+      owner.ended_ = frame;
+      if (!owner.empty()) return std::noop_coroutine();
+      const std::coroutine_handle<> next = owner.on_empty();
+      assert(next && "on_empty() gave a null handle: to go nowhere is std::noop_coroutine()");
+      return next;
     }
-    promise_type(promise_type&&) = delete;
-    ~promise_type() {
-      (newer != nullptr ? newer->older : all_.newest_) = older;
-      if (older != nullptr) older->newer = newer;
-      --all_.size_;
-    }
-
-    keeper get_return_object() noexcept { return {}; }
-    std::suspend_never initial_suspend() const noexcept { return {}; }
-    std::suspend_never final_suspend() const noexcept { return {}; }  // and so destroys itself
-    void return_void() const noexcept {}
-    void unhandled_exception() const noexcept { std::terminate(); }  // as_outcome() lets none out
-
-   private:
-    spawned_tasks& all_;
+    void await_resume() const noexcept {}
   };
+
+  // [dcl.fct.def.coroutine] gives the promise what the coroutine gets.
+  keeper_promise(spawned_tasks& keeps, const task<>&) noexcept : all{keeps} {
+    all.running_.push_back(*this);
+    ++all.size_;
+  }
+  keeper_promise(keeper_promise&&) = delete;
+  ~keeper_promise() { leave(); }
+
+  void leave() noexcept {
+    if (!is_linked()) return;
+    unlink();
+    --all.size_;
+  }
+
+  keeper get_return_object() noexcept {
+    return {std::coroutine_handle<keeper_promise>::from_promise(*this)};
+  }
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  ending final_suspend() const noexcept { return {}; }
+  void return_void() const noexcept {}
+  // on_failure() may find that the ring takes no more requests: the next turn throws that as well.
+  void unhandled_exception() const noexcept { all.failed(std::current_exception()); }
+
+  spawned_tasks& all;
 };
 
+// Gives the frame of keep(), which awaits `started`, to run_to_first_wait().
+inline void spawned_tasks::start(task<> started) {
+  // --8<-- [start:task-07-3]
+  run_to_first_wait(keep(*this, std::move(started)).frame);
+  // --8<-- [end:task-07-3]
+}
+
+// Awaits the task by as_outcome(), which does not throw. Then destroys the task's frame with its
+// parameters: assigns an empty task to `started`, task<>{nullptr}. Only then does it tell `all`, by
+// failed(), of an exception.
+inline spawned_tasks::keeper spawned_tasks::keep(spawned_tasks& all, task<> started) {
+  // --8<-- [start:task-07-3b]
+  const outcome<void> ended = co_await std::move(started).as_outcome();
+  started = task<>{nullptr};
+  if (ended.error() != nullptr) all.failed(ended.error());
+  // --8<-- [end:task-07-3b]
+  all.destroy_ended();
+}
+
+inline void spawned_tasks::destroy_ended() noexcept {
+  if (ended_) std::exchange(ended_, nullptr).destroy();
+}
+
 inline void spawned_tasks::destroy_all() noexcept {
-  while (!empty()) {
-    auto& promise = static_cast<keeper::promise_type&>(*newest_);
-    std::coroutine_handle<keeper::promise_type>::from_promise(promise).destroy();
+  destroy_ended();
+  while (!running_.empty()) {
+    const auto frame = std::coroutine_handle<keeper_promise>::from_promise(running_.back());
+    cancel_first_run(frame);
+    frame.destroy();
   }
 }
 
-inline void spawned_tasks::start(task<> started) {
-  // --8<-- [start:task-07-2]
-  keep(*this, std::move(started));
-  // --8<-- [end:task-07-2]
-}
-
-inline spawned_tasks::keeper spawned_tasks::keep(spawned_tasks& all, task<> started) {
-  // --8<-- [start:task-07-2b]
-  const outcome<void> ended = co_await std::move(started).as_outcome();
-  if (ended.error() != nullptr && all.escaped_ == nullptr) all.escaped_ = ended.error();
-  // --8<-- [end:task-07-2b]
+inline void spawned_tasks::abandon() noexcept {
+  while (!running_.empty()) {
+    cancel_first_run(std::coroutine_handle<keeper_promise>::from_promise(running_.back()));
+    running_.back().leave();
+  }
 }
 
 }  // namespace uring

@@ -19,10 +19,9 @@
 #include <optional>
 #include <span>
 
-#include "bounded_io.hpp"
 #include "cancel_source.hpp"
+#include "deadline.hpp"
 #include "errors.hpp"
-#include "io_context.hpp"
 #include "operations.hpp"
 #include "task.hpp"
 
@@ -32,10 +31,10 @@ class bounded_echo {
  public:
   static constexpr std::size_t buffer_bytes = 4096;
 
-  // When `waiting` is canceled, nobody waits for more bytes; when `given_up` is, nor for room.
-  bounded_echo(io_context& context, std::optional<std::chrono::nanoseconds> idle_timeout,
-               cancel_source& waiting, cancel_source& given_up) noexcept
-      : context_{context}, idle_timeout_{idle_timeout}, waiting_{waiting}, given_up_{given_up} {}
+  // A cancel of `waiting` ends waits for more bytes, one of `given_up` ends waits for room, too.
+  bounded_echo(std::optional<std::chrono::nanoseconds> idle_timeout, cancel_source& waiting,
+               cancel_source& given_up) noexcept
+      : idle_timeout_{idle_timeout}, waiting_{waiting}, given_up_{given_up} {}
 
   task<> run(int socket) {
     std::array<std::byte, buffer_bytes> buffer;
@@ -54,45 +53,45 @@ class bounded_echo {
   }
 
  private:
-  // Something, if it comes in time. During a stop, what is there already; then it is at its end.
-  // Who has not taken all of ours yet may be about to, and then has a second time to do so.
+  // Gives bytes that come in time. During a stop it gives what has arrived already, and then EOF.
+  // A client that still takes what it was sent is not idle: it gets the same time again.
   task<io_result> receive(int socket, std::span<std::byte> into) {
     std::optional<int> before;
     for (;;) {
       const io_result received =
-          co_await with_deadline(recv_op(context_, socket, into), idle_timeout_, waiting_);
+          co_await with_deadline(recv_op(waiting_, socket, into), idle_timeout_);
       if (received.error() == ECANCELED) break;
       if (received.error() != ETIME) co_return received;
       const int now = bytes_not_taken(socket);
       if (before.has_value() ? now >= *before : now == 0) co_return received;
       before = now;
     }
-    const io_result there = co_await recv_op(context_, socket, into, MSG_DONTWAIT);
+    const io_result there = co_await recv_op(given_up_, socket, into, MSG_DONTWAIT);
     co_return there.error() == EAGAIN ? io_result{0} : there;
   }
 
-  // Some of it, or -ETIME if the client has taken nothing for idle_timeout. A send that can be done
-  // at once needs no deadline, and that is nearly every one.
+  // Sends some of it; -ETIME if the client has taken nothing for idle_timeout. A send that can be
+  // done at once needs no deadline, and nearly every one can.
   task<io_result> send(int socket, std::span<const std::byte> data) {
-    const io_result at_once = co_await send_op(context_, socket, data, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const io_result at_once =
+        co_await send_op(given_up_, socket, data, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (at_once.error() != EAGAIN) co_return at_once;
     for (;;) {
       const int before = bytes_not_taken(socket);
       const io_result sent =
-          co_await with_deadline(send_op(context_, socket, data), idle_timeout_, given_up_);
+          co_await with_deadline(send_op(given_up_, socket, data), idle_timeout_);
       if (sent.error() != ETIME || bytes_not_taken(socket) >= before) co_return sent;
     }
   }
 
-  // Sent by us, and not yet acknowledged by the client's kernel. A socket becomes writable only
-  // when a third of its buffer is free, and until then this tells a slow reader from none.
+  // How much the client's kernel has not acknowledged yet. A socket becomes writable only when a
+  // third of its buffer is free; until then this tells a slow reader from one that stopped.
   static int bytes_not_taken(int socket) {
     int bytes = 0;
     common::check(::ioctl(socket, SIOCOUTQ, &bytes), "ioctl(SIOCOUTQ)");
     return bytes;
   }
 
-  io_context& context_;
   std::optional<std::chrono::nanoseconds> idle_timeout_;
   cancel_source& waiting_;
   cancel_source& given_up_;

@@ -48,9 +48,9 @@ int main(int argc, char** argv) {
   flags.add("--fail-fast", fail_fast, "The first failure cancels the others");
   flags.add("--bodies", bodies, "Print the bodies, in order, and not the lines");
   return common::program_main(argc, argv, flags, [&] {
-    std::vector<uring::get_request> requests;
+    std::vector<uring::http::get_request> requests;
     requests.reserve(addresses.size());
-    for (const std::string& each : addresses) requests.push_back(uring::parse_address(each));
+    for (const std::string& each : addresses) requests.push_back(uring::http::parse_address(each));
     uring::io_context context;
     uring::fetching all{
         context,

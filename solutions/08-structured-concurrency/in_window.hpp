@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Much work, and only so much of it at a time.
-// Owns     nothing.
 // Lifetime `others` and `work` must live until the task has ended.
 // Threads  the one that runs the io_context.
 // Errors   the first exception of `work` cancels `others`; it is thrown when all that was begun has

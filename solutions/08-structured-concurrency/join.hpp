@@ -8,6 +8,7 @@
 //          so that tasks which have all ended before it waits do not resume it.
 #pragma once
 
+#include <cassert>
 #include <coroutine>
 #include <cstddef>
 #include <exception>
@@ -29,7 +30,8 @@ class join_counter {
     if (first_error_ == nullptr) first_error_ = std::move(error);
   }
 
-  // A task has ended. Who goes on: the joiner, if that was the last one.
+  // A task has ended. Returns the coroutine that goes on now: after the last arrival the joiner,
+  // before that std::noop_coroutine(), which stands for none.
   [[nodiscard]] std::coroutine_handle<> arrive() noexcept {
     // --8<-- [start:task-08-1]
     if (--left_ > 0) return std::noop_coroutine();
@@ -37,8 +39,9 @@ class join_counter {
     // --8<-- [end:task-08-1]
   }
 
-  // co_await counter: until every task has ended. Whoever comes last does not suspend.
+  // co_await counter: until every task has ended.
   bool await_ready() const noexcept { return false; }
+  // True if the joiner is to wait; false if every task has ended already.
   bool await_suspend(std::coroutine_handle<> joiner) noexcept {
     // --8<-- [start:task-08-1b]
     joiner_ = joiner;
@@ -79,7 +82,9 @@ struct joined_frame::promise_type {
     bool await_ready() const noexcept { return false; }
     std::coroutine_handle<> await_suspend(
         std::coroutine_handle<promise_type> ended) const noexcept {
-      return ended.promise().counter.arrive();
+      const std::coroutine_handle<> next = ended.promise().counter.arrive();
+      assert(next && "arrive() gave a null handle: to go nowhere is std::noop_coroutine()");
+      return next;
     }
     void await_resume() const noexcept {}
   };
@@ -99,7 +104,8 @@ struct joined_frame::promise_type {
   join_counter& counter;
 };
 
-// Runs `joined` and keeps how it ended. If it threw, the counter hears of it, and `others` end.
+// Awaits `joined` by as_outcome(), which does not throw, and keeps how it ended. If it threw,
+// counter.failed() is told first, and then `others` are canceled.
 template <typename T>
 joined_frame join_or_cancel(join_counter& counter, cancel_source& others, task<T> joined,
                             outcome<T>& into) {

@@ -1,104 +1,100 @@
 // SPDX-License-Identifier: MIT
 // A place that tasks are spawned into, and that is not left before they have ended.
-// Owns     the count of its tasks, and the source that ends them. Their frames are the context's.
-// Lifetime join() it before it goes: the destructor asserts that it is empty.
-// Threads  the one that runs the io_context.
-// Errors   the first exception that escapes one of its tasks cancels the others; join() throws it.
+// Owns     the frames of its tasks, and the source that ends them.
+// Lifetime it lives in the frame of the coroutine that awaits run(). The destructor asserts that
+//          nothing is in flight for a task that is left.
+// Threads  the one that runs the queue.
+// Errors   the first exception that escapes one of its tasks cancels the others; run() throws it.
 //          spawn() throws std::bad_alloc, and then nothing was spawned.
 // Rule     no task outlives its scope, nor do a task's parameters: so it may refer to whatever the
-//          scope's owner has. What can throw between spawn() and join() belongs into a task, too.
+//          frame around the scope has. Between the first spawn() and the end nothing of that frame
+//          runs, so nothing there can throw past a task.
 #pragma once
 
 #include <cassert>
 #include <coroutine>
-#include <cstddef>
-#include <exception>
 #include <utility>
 
 #include "cancel_source.hpp"
-#include "io_context.hpp"
-#include "outcome.hpp"
+#include "io_queue.hpp"
+#include "spawned_tasks.hpp"
 #include "task.hpp"
 #include "todo.hpp"
 
 namespace uring {
 
-class scope {
+class scope final : private spawned_tasks {
  public:
-  class joining;
-
-  explicit scope(io_context& context) noexcept : context_{context} {}
+  explicit scope(io_queue& queue) noexcept : queue_{queue}, source_{queue} {}
   // Canceled with the parent of its source, too.
-  scope(io_context& context, child_of above) : context_{context}, source_{above} {}
-  scope(scope&&) = delete;  // its tasks hold its address
+  scope(io_queue& queue, child_of above) : queue_{queue}, source_{above} {}
   ~scope() {
-    assert((size_ == 0 || context_.is_destroying()) &&
-           "co_await join() first: a task of this scope still runs");
+    assert((empty() || queue_.in_flight() == 0) && "a task of this scope is still at work");
+    destroy_all();
   }
 
-  // Runs `started` up to its first wait. A task of the scope may spawn another, also during join().
-  void spawn(task<> started) { context_.spawn(keep(std::move(started))); }
+  // co_await all.run(accept_clients(all)): runs `body` as the first task of this scope, which may
+  // spawn others, as may those. Returns when all have ended, or throws what escaped one of them.
+  task<> run(task<> body) {
+    assert(!is_running_ && "one run() of a scope at a time");
+    assert(!continuation_ && "what an earlier run() left here has been resumed: set it to null");
+    is_running_ = true;
+    // --8<-- [start:task-08-5]
+    spawn(std::move(body));
+    co_await all_ended{*this};
+    rethrow_escaped();
+    // --8<-- [end:task-08-5]
+  }
 
-  // Give it to whatever the tasks await.
+  // Runs `started` up to its first wait. For the tasks of the scope, while run() is awaited.
+  void spawn(task<> started) {
+    assert(is_running_ && "spawn from a task of the scope, while run() is awaited");
+    start(std::move(started));
+  }
+
+  // recv_op(all.source(), …) ends when the scope is canceled.
   [[nodiscard]] cancel_source& source() noexcept { return source_; }
   void cancel() { source_.cancel(); }
 
-  // co_await scope.join(): until no task is left. Throws what escaped one of them.
-  [[nodiscard]] joining join() noexcept;
-
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  using spawned_tasks::size;
 
  private:
-  // Around each task: counts it from its start to its end. When it has ended its frame goes: an
-  // empty task, task<>{nullptr}, is assigned over it. An exception ends the others.
-  task<> keep(task<> started) {
-    // --8<-- [start:task-08-5]
-    ++size_;
-    const outcome<void> ended = co_await std::move(started).as_outcome();
-    started = task<>{nullptr};  // its parameters go with its frame, before anybody is told
-    --size_;
-    if (ended.error() != nullptr) {
-      if (escaped_ == nullptr) escaped_ = ended.error();
-      source_.cancel();
+  // co_await all_ended{*this}: until no task is left.
+  struct all_ended {
+    // True if no task is left to wait for.
+    bool await_ready() const noexcept {
+      // --8<-- [start:task-08-5b]
+      return all.empty();
+      // --8<-- [end:task-08-5b]
     }
-    // --8<-- [end:task-08-5]
-    if (size_ == 0 && joiner_) std::exchange(joiner_, nullptr).resume();
-  }
+    void await_suspend(std::coroutine_handle<> waiting) const noexcept {
+      all.continuation_ = waiting;
+    }
+    void await_resume() const noexcept { all.is_running_ = false; }
 
-  io_context& context_;
-  cancel_source source_;
-  std::size_t size_ = 0;  // tasks that have not ended
-  std::coroutine_handle<> joiner_;
-  std::exception_ptr escaped_;
-};
+    scope& all;
+  };
 
-class [[nodiscard("it joins when it is awaited")]] scope::joining {
- public:
-  explicit joining(scope& joined) noexcept : scope_{joined} {}
-
-  // Nobody to wait for; else the last task resumes `joiner`; and then what escaped one of them.
-  bool await_ready() const noexcept {
-    // --8<-- [start:task-08-5b]
-    return scope_.size_ == 0;
-    // --8<-- [end:task-08-5b]
-  }
-  void await_suspend(std::coroutine_handle<> joiner) noexcept {
-    assert(!scope_.joiner_ && "two coroutines join one scope");
-    scope_.joiner_ = joiner;
-  }
-  void await_resume() const {
+  // The first exception has escaped a task: the other tasks of this scope are to end.
+  void on_failure() override {
     // --8<-- [start:task-08-5c]
-    if (scope_.escaped_ == nullptr) return;
-    std::rethrow_exception(std::exchange(scope_.escaped_, nullptr));
+    source_.cancel();
     // --8<-- [end:task-08-5c]
   }
 
- private:
-  scope& scope_;
-};
+  // The last task has ended. Returns the coroutine that goes on now: the one in continuation_, from
+  // which it is taken, or std::noop_coroutine() if none waits yet.
+  std::coroutine_handle<> on_empty() noexcept override {
+    // --8<-- [start:task-08-5d]
+    if (!continuation_) return std::noop_coroutine();
+    return std::exchange(continuation_, nullptr);
+    // --8<-- [end:task-08-5d]
+  }
 
-inline scope::joining scope::join() noexcept {
-  return joining{*this};
-}
+  [[maybe_unused]] io_queue& queue_;  // asked by an assert
+  cancel_source source_;
+  std::coroutine_handle<> continuation_;
+  bool is_running_ = false;
+};
 
 }  // namespace uring

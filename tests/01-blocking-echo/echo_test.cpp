@@ -159,7 +159,8 @@ TEST_CASE("01.2 a signal before any byte went out is no failure", "[01.2]") {
 
 TEST_CASE("01.2 a send to a peer that is gone fails, without SIGPIPE", "[01.2]") {
   static volatile std::sig_atomic_t sigpipes = 0;
-  const auto previous = std::signal(SIGPIPE, [](int) { sigpipes = sigpipes + 1; });
+  void (*const count_sigpipe)(int) = [](int) { sigpipes = sigpipes + 1; };
+  const auto previous = std::signal(SIGPIPE, count_sigpipe);
   course_test::socket_pair sockets = unix_pair();
   sockets.ours.reset();
   const std::string message = "anyone?";
@@ -170,10 +171,26 @@ TEST_CASE("01.2 a send to a peer that is gone fails, without SIGPIPE", "[01.2]")
   REQUIRE(sending.finished(2s));
   UNSCOPED_INFO("send() failed with EPIPE: the peer is gone, so say sent::failed");
   CHECK(sending.get().result == blocking::sent::failed);
-  std::signal(SIGPIPE, previous);
+  const auto left_behind = std::signal(SIGPIPE, previous);
+  UNSCOPED_INFO(
+      "send_all has changed what SIGPIPE does in the whole process, which is not its to decide: "
+      "pass MSG_NOSIGNAL to send()");
+  CHECK(left_behind == count_sigpipe);
   UNSCOPED_INFO(
       "SIGPIPE was raised, and its default ends the process: pass MSG_NOSIGNAL to send()");
   CHECK(sigpipes == 0);
+}
+
+TEST_CASE("01.3 one byte is echoed while the peer waits for it", "[01.3]") {
+  const course_test::socket_pair sockets = tcp_pair();
+  background<blocking::ending> echoing{
+      sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
+  REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of("x")) == blocking::sent::all);
+  const std::string received = read_up_to(sockets.ours.get(), 1);
+  UNSCOPED_INFO(
+      "the byte has arrived, and no echo comes: does recv() wait until its buffer is full? Without "
+      "MSG_WAITALL it returns what there is");
+  REQUIRE(received == "x");
 }
 
 TEST_CASE("01.3 what is sent comes back, in order", "[01.3]") {
@@ -189,6 +206,28 @@ TEST_CASE("01.3 what is sent comes back, in order", "[01.3]") {
   }
   UNSCOPED_INFO("more came back than was sent");
   CHECK(unread_bytes(sockets.ours.get()) == 0);
+}
+
+TEST_CASE("01.3 two conversations at once do not share a buffer", "[01.3]") {
+  constexpr std::size_t bytes = blocking::buffer_bytes;
+  const std::string first_message(bytes, '1');
+  const std::string second_message(bytes, '2');
+  // The first echo does not fit, so its send() waits with a part of the buffer still to go.
+  const course_test::socket_pair first = unix_pair({.send_buffer_bytes = 4096});
+  const course_test::socket_pair second = unix_pair();
+  REQUIRE(blocking::send_all(first.ours.get(), bytes_of(first_message)) == blocking::sent::all);
+  background<blocking::ending> waiting{
+      first.theirs.get(), [&] { return blocking::echo_until_eof(first.theirs.get()); }};
+  REQUIRE(readable_within(first.ours.get(), 2s));
+
+  REQUIRE(blocking::send_all(second.ours.get(), bytes_of(second_message)) == blocking::sent::all);
+  background<blocking::ending> beside{
+      second.theirs.get(), [&] { return blocking::echo_until_eof(second.theirs.get()); }};
+  CHECK(read_up_to(second.ours.get(), bytes) == second_message);
+  UNSCOPED_INFO(
+      "bytes of another conversation were echoed: is the buffer static? Each call of "
+      "echo_until_eof needs one of its own, on its thread's stack");
+  CHECK(read_up_to(first.ours.get(), bytes) == first_message);
 }
 
 TEST_CASE("01.3 what arrived before the FIN is echoed before the end", "[01.3]") {

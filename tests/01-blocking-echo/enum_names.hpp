@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 // How a failed CHECK prints the chapter's results: by their names.
-// Owns     nothing.
-// Lifetime none.
-// Threads  any.
-// Errors   none.
 #pragma once
 
 #include <catch2/catch_tostring.hpp>

@@ -23,6 +23,16 @@ int option_of(int socket, int level, int option) {
   return value;
 }
 
+// With SO_REUSEPORT a second bind() to the same port succeeds, and no test here could go on.
+common::unique_fd listener_that_has_its_port_alone() {
+  common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+  UNSCOPED_INFO(
+      "SO_REUSEPORT is set: it lets a second server share the port, so that no bind() fails. The "
+      "option for a restart is SO_REUSEADDR");
+  REQUIRE(option_of(listener.get(), SOL_SOCKET, SO_REUSEPORT) == 0);
+  return listener;
+}
+
 }  // namespace
 
 TEST_CASE("01.1 a listener on port 0 is given a port and takes a client", "[01.1]") {
@@ -33,8 +43,16 @@ TEST_CASE("01.1 a listener on port 0 is given a port and takes a client", "[01.1
   CHECK_NOTHROW(course_test::client{course_test::port_of(listener.get())});
 }
 
+TEST_CASE("01.1 accept on the listener sleeps until a client comes", "[01.1]") {
+  const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+  UNSCOPED_INFO(
+      "the listener does not block: accept() would fail with EAGAIN at once, and a loop around it "
+      "would keep one CPU busy. SOCK_NONBLOCK is for chapter 02");
+  CHECK((::fcntl(listener.get(), F_GETFL) & O_NONBLOCK) == 0);
+}
+
 TEST_CASE("01.1 a port in use is an error that names bind, the address and the reason", "[01.1]") {
-  const common::unique_fd first = blocking::open_listener("127.0.0.1", 0);
+  const common::unique_fd first = listener_that_has_its_port_alone();
   const std::uint16_t port = course_test::port_of(first.get());
   UNSCOPED_INFO(
       "bind() fails here: check its result, and name the address: common::check(…, \"bind "
@@ -47,7 +65,7 @@ TEST_CASE("01.1 a port in use is an error that names bind, the address and the r
 }
 
 TEST_CASE("01.1 a listener that cannot be opened leaves no descriptor behind", "[01.1]") {
-  const common::unique_fd first = blocking::open_listener("127.0.0.1", 0);
+  const common::unique_fd first = listener_that_has_its_port_alone();
   const course_test::fd_scope fds;
   UNSCOPED_INFO("bind() fails here, for the port is taken: check its result");
   CHECK_THROWS_AS(blocking::open_listener("127.0.0.1", course_test::port_of(first.get())),
@@ -63,7 +81,7 @@ TEST_CASE("01.1 the port can be listened on again while old connections wind dow
     port = course_test::port_of(listener.get());
     course_test::client peer{port};
     common::unique_fd accepted{common::check(::accept(listener.get(), nullptr, nullptr), "accept")};
-    accepted.reset();  // who closes first keeps the port in TIME_WAIT for a minute
+    accepted.reset();  // the side that closes first keeps the port in TIME_WAIT for a minute
     CHECK(peer.recv_until_eof().empty());
   }
   UNSCOPED_INFO("the port is held by a connection in TIME_WAIT: set SO_REUSEADDR before bind()");

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <optional>
+#include <utility>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -24,25 +24,13 @@
 
 namespace course_test {
 
-class running_server {
+// The server, whose destructor waits for its sessions; one that waits for ever is left behind.
+class guarded_server {
  public:
-  running_server() {
-    tcp_listener listener = listen_on_any_port();
-    port_ = listener.port;
-    server_ = std::make_shared<blocking::thread_server>(std::move(listener.socket));
-    const std::size_t begun_before = accepts_begun();
-    run_.emplace([server = server_] { server->run(); }, [server = server_] { server->stop(); });
-    client first{port_};
-    first.send_all("x");
-    [[maybe_unused]] const bool served =
-        eventually(step_deadline, [&] { return !run_->running() || !first.recv_some(1).empty(); });
-    if (!run_->running()) run_->get();
-    // One accept brought `first`. A script begins with the next one only if that sleeps already.
-    (void)eventually(next_accept_deadline, [&] { return accepts_begun() >= begun_before + 2; });
-  }
-  running_server(running_server&&) = delete;
-  ~running_server() {
-    run_.reset();
+  explicit guarded_server(common::unique_fd listener)
+      : server_{std::make_shared<blocking::thread_server>(std::move(listener))} {}
+  guarded_server(guarded_server&&) = delete;
+  ~guarded_server() {
     const background<void> end{[last = std::move(server_)]() mutable { last.reset(); }, [] {}};
     const bool failing = std::uncaught_exceptions() > 0;  // the test has said why
     if (end.finished(end_deadline) || failing) return;
@@ -50,20 +38,49 @@ class running_server {
         "the server cannot end: it waits for a session that is in sessions_ and has no thread");
   }
 
+  [[nodiscard]] std::shared_ptr<blocking::thread_server> get() const { return server_; }
+
+ private:
+  static constexpr milliseconds end_deadline{3000};
+
+  std::shared_ptr<blocking::thread_server> server_;
+};
+
+class running_server {
+ public:
+  running_server() : running_server{listen_on_any_port()} {}
+  running_server(running_server&&) = delete;
+
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  [[nodiscard]] const background<void>& run() const { return *run_; }
+  [[nodiscard]] const background<void>& run() const { return run_; }
   // Throws what run() threw, if it has ended.
   void check_running() {
-    if (!run_->running()) run_->get();
+    if (!run_.running()) run_.get();
   }
 
  private:
   static constexpr milliseconds next_accept_deadline{1000};
-  static constexpr milliseconds end_deadline{3000};
+
+  explicit running_server(tcp_listener listener)
+      : port_{listener.port},
+        begun_before_{accepts_begun()},
+        server_{std::move(listener.socket)},
+        run_{[server = server_.get()] { server->run(); },
+             [server = server_.get()] { server->stop(); }} {
+    client first{port_};
+    first.send_all("x");
+    const bool served =
+        eventually(step_deadline, [&] { return !run_.running() || !first.recv_some(1).empty(); });
+    check_running();
+    if (!served) FAIL("the first client has no echo: are the tests of 01.2 and 01.3 green?");
+    // One accept brought `first`. A script begins with the next one only if that sleeps already.
+    (void)eventually(next_accept_deadline, [&] { return accepts_begun() >= begun_before_ + 2; });
+  }
 
   std::uint16_t port_ = 0;
-  std::shared_ptr<blocking::thread_server> server_;
-  std::optional<background<void>> run_;
+  std::size_t begun_before_;
+  guarded_server server_;
+  background<void> run_;
 };
 
 }  // namespace course_test

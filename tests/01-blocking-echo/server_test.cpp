@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task 01.4, and the server as a program: who waits for whom.
+// Task 01.4, and the server as a program: which client waits for which.
 #include <chrono>
 #include <string>
 #include <vector>
@@ -72,7 +72,8 @@ TEST_CASE("01.4 a session that ended gives back its descriptor and its thread", 
   CHECK(eventually(5s, [&] { return server.thread_count() <= threads; }));
 }
 
-TEST_CASE("01.4 at the descriptor limit, who leaves makes room for who waits", "[01.4]") {
+TEST_CASE("01.4 at the descriptor limit, a client that leaves makes room for one that waits",
+          "[01.4]") {
   server_process server{program("01-server"), {}, {.fd_limit = 16}};
   std::vector<client> clients = course_test::connect_many(server.port(), 32);
   for (client& each : clients) each.send_all("x");

@@ -51,6 +51,21 @@ TEST_CASE("01.4 an accepted socket is not handed down to child programs", "[01.4
   CHECK(inheritable_sockets() == before);
 }
 
+TEST_CASE("01.4 an accepted socket blocks, for its thread may sleep", "[01.4]") {
+  course_test::tcp_listener listener = course_test::listen_on_any_port();
+  blocking::thread_server server{std::move(listener.socket)};
+  const std::size_t before = course_test::accepts_begun();
+  background<void> run{[&] { server.run(); }, [&] { server.stop(); }};
+  const bool accepting =
+      eventually(2s, [&] { return !run.running() || course_test::accepts_begun() > before; });
+  if (!run.running()) run.get();
+  REQUIRE(accepting);
+  UNSCOPED_INFO(
+      "with SOCK_NONBLOCK the session's first recv() fails with EAGAIN, which looks like a peer "
+      "that is gone, and the client is cut: ask accept4() for SOCK_CLOEXEC alone");
+  CHECK((course_test::last_accept_flags() & SOCK_NONBLOCK) == 0);
+}
+
 TEST_CASE("01.4 a failed accept that concerns one client only is passed over", "[01.4]") {
   running_server server;
   for (const int error : {ECONNABORTED, EPROTO, EHOSTUNREACH, ENETDOWN, EINTR}) {
@@ -146,6 +161,57 @@ TEST_CASE("01.4 a session that ends before it has begun is joined like the other
     CHECK_NOTHROW(client{server.port()}.echo("next"));
   }
   CHECK_NOTHROW(server.check_running());
+}
+
+TEST_CASE("01.4 each thread serves the client that it was started for", "[01.4]") {
+  UNSCOPED_INFO(
+      "the threads began after start_session had returned, and do not serve the client they were "
+      "started for: is `self` captured by reference, which ends with start_session? [this, self]");
+  running_server server;
+  course_test::held_threads late;
+  const std::size_t before = course_test::accepts_begun();
+  client first{server.port()};
+  client second{server.port()};
+  (void)eventually(2s, [&] { return course_test::accepts_begun() >= before + 2; });
+  first.send_all("1");
+  second.send_all("2");
+  late.release();
+  std::string came;
+  (void)eventually(2s, [&] { return !(came += first.recv_some(1)).empty(); });
+  REQUIRE(came == "1");
+  CHECK(second.recv_exactly(1) == "2");
+}
+
+TEST_CASE("01.4 the list of sessions changes under the mutex alone", "[01.4]") {
+  const course_test::mutex_watch watch;
+  running_server server;
+  CHECK(client{server.port()}.echo("x") == "x");
+  UNSCOPED_INFO(
+      "sessions_ was changed without mutex_, and a session that ends at that moment changes it, "
+      "too: lock before the insert");
+  CHECK(watch.list_changes_without() == 0);
+}
+
+TEST_CASE("01.4 a session's socket is closed under the mutex, by end_session", "[01.4]") {
+  const course_test::mutex_watch watch;
+  running_server server;
+  client leaving{server.port()};
+  REQUIRE(leaving.echo("x") == "x");
+  leaving.shutdown_write();
+  CHECK(leaving.wait_for_end(2s) == course_test::ending::eof);
+  UNSCOPED_INFO(
+      "converse() closes the socket without mutex_. The erase in end_session closes it, under the "
+      "mutex: until then stop() may shut its number down, which must not be another client's yet");
+  CHECK(watch.closes_without() == 0);
+}
+
+TEST_CASE("01.4 a session holds no mutex while it waits for its client", "[01.4]") {
+  const course_test::mutex_watch watch;
+  running_server server;
+  UNSCOPED_INFO(
+      "converse() holds mutex_ during echo_until_eof, so start_session, end_session and the stop "
+      "wait for this one client, a deadlock: call echo_until_eof without the mutex");
+  CHECK(watch.receives_with() == 0);
 }
 
 TEST_CASE("01.4 with the server, every session ends and every thread is joined", "[01.4]") {

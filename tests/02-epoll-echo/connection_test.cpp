@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <future>
 #include <string>
 
+#include "allocations.hpp"
 #include "bytes.hpp"
 #include "errors.hpp"
 #include "eventually.hpp"
@@ -113,6 +116,19 @@ TEST_CASE("02.2 the peer's FIN closes the connection", "[02.2]") {
       2s, [&] { return pair.client.on_readable(pair.scratch) == epoll::state::closed; }));
 }
 
+TEST_CASE("02.2 the peer's FIN closes the connection, whatever errno was before", "[02.2]") {
+  fixture pair;
+  CHECK(pair.client.on_readable(pair.scratch) == epoll::state::open);  // its recv() says EAGAIN
+  ::shutdown(pair.peer.get(), SHUT_WR);
+  UNSCOPED_INFO(
+      "recv() returned 0, the FIN, and the connection stays open: only -1 sets errno. After a 0, "
+      "errno is left from an earlier call, here EAGAIN");
+  CHECK(course_test::eventually(2s, [&] {
+    errno = EAGAIN;
+    return pair.client.on_readable(pair.scratch) == epoll::state::closed;
+  }));
+}
+
 TEST_CASE("02.2 a reset closes the connection", "[02.2]") {
   fixture pair;
   course_test::reset_on_close(pair.peer.get());
@@ -146,7 +162,7 @@ TEST_CASE("02.2 nobody waits for a client that has no room", "[02.2]") {
     }
   });
   const bool returned = talking.wait_for(3s) == std::future_status::ready;
-  pair.peer.reset();  // who still tries is told that nobody is there
+  pair.peer.reset();  // a loop that still tries learns that nobody is there
   talking.get();
   UNSCOPED_INFO(
       "send() says EAGAIN until this client reads, and trying until then stops all others: keep "
@@ -201,4 +217,22 @@ TEST_CASE("02.3 a connection that has caught up waits for bytes again", "[02.3]"
     return pair.client.on_writable() == epoll::state::open && pair.client.unsent_bytes() == 0;
   }));
   CHECK(pair.client.wanted_events() == EPOLLIN);
+}
+
+TEST_CASE("02.3 a connection that has caught up holds no memory for unsent bytes", "[02.3]") {
+  fixture pair{small_buffers};
+  std::string received(256 * 1024, '\0');
+  const std::ptrdiff_t before = course_test::live_allocations();
+  (void)talk_until_stalled(pair);
+  const bool caught_up = course_test::eventually(5s, [&] {
+    (void)::recv(pair.peer.get(), received.data(), received.size(), 0);
+    return pair.client.on_writable() == epoll::state::open && pair.client.unsent_bytes() == 0;
+  });
+  const std::ptrdiff_t kept = course_test::live_allocations() - before;
+  REQUIRE(caught_up);
+  UNSCOPED_INFO(
+      "every client that was slow once keeps a buffer for good: clear() leaves a vector its "
+      "capacity. Take the bytes out of unsent_ with std::exchange before you send them: to assign "
+      "to a vector from a span into itself is undefined, too");
+  CHECK(kept == 0);
 }

@@ -3,17 +3,14 @@
 #include "echo_loop.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <exception>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <future>
 #include <map>
 #include <optional>
@@ -21,21 +18,24 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "bytes.hpp"
 #include "client.hpp"
 #include "descriptor_limit.hpp"
+#include "errors.hpp"
 #include "eventually.hpp"
 #include "fd_scope.hpp"
+#include "logged_by.hpp"
 #include "refuse_calls.hpp"
+#include "scripted_calls.hpp"
 #include "serving.hpp"
 #include "socket_pair.hpp"
 
 using namespace std::chrono_literals;
 using course_test::client;
+using course_test::logged_by;
 using course_test::serving;
 
 namespace {
@@ -86,35 +86,98 @@ std::size_t watched_for(unsigned events) {
   }));
 }
 
-// What `work` writes on stderr, on a thread of its own: a seccomp filter stays as long as that.
-std::string logged_by(const std::function<void()>& work) {
-  const common::unique_fd log{common::check(::memfd_create("log", MFD_CLOEXEC), "memfd_create")};
-  const common::unique_fd before{common::check(::dup(STDERR_FILENO), "dup")};
-  common::check(::dup2(log.get(), STDERR_FILENO), "dup2");
-  std::exception_ptr failure;
-  std::jthread{[&] {
-    try {
-      work();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  }}.join();
-  common::check(::dup2(before.get(), STDERR_FILENO), "dup2");
-  if (failure) std::rethrow_exception(failure);
-  std::string said(4096, '\0');
-  said.resize(static_cast<std::size_t>(
-      common::check(::pread(log.get(), said.data(), said.size(), 0), "pread")));
-  return said;
+// Which descriptor listens: the loop has closed none of its own yet.
+int listener_in(const std::map<int, unsigned>& interest) {
+  const auto found = std::ranges::find_if(interest, [](const auto& entry) {
+    int listens = 0;
+    ::socklen_t size = sizeof listens;
+    const int got = ::getsockopt(entry.first, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size);
+    return got == 0 && listens == 1;
+  });
+  return found == interest.end() ? -1 : found->first;
+}
+
+bool listener_is_watched() {
+  const auto interest = interest_list();
+  const auto found = interest.find(listener_in(interest));
+  return found != interest.end() && (found->second & EPOLLIN) != 0;
 }
 
 }  // namespace
 
+TEST_CASE("02.4 each client is filed, and watched, under its own descriptor", "[02.4]") {
+  fixture server;
+  const auto before = interest_list();
+  client first{server.port};
+  const std::string log = logged_by([&] { server.loop.turn(); });
+  UNSCOPED_INFO("the log says: " << (log.empty() ? "nothing" : log));
+  UNSCOPED_INFO(
+      "a client was accepted and add() has dropped it. If epoll_ctl failed with EBADF: was it "
+      "given "
+      "client.get() after the client had been moved? Keep the number first");
+  REQUIRE(server.loop.connection_count() == 1);
+  const client second{server.port};
+  server.loop.turn();
+  const bool two = server.loop.connection_count() == 2;
+  first.send_all("x");
+  server.loop.turn();
+  std::string came;
+  (void)course_test::eventually(2s, [&] { return !(came += first.recv_some(1)).empty(); });
+  UNSCOPED_INFO(
+      "the clients are not filed under their own descriptors, but under 0 or -1: was the number "
+      "read after the client had been moved? The order of two arguments is open");
+  REQUIRE((two && came == "x"));
+  CHECK(interest_list().size() == before.size() + 2);
+}
+
 TEST_CASE("02.1 one wake-up accepts every client that waits", "[02.1]") {
   fixture server;
   const std::vector<client> clients = course_test::connect_many(server.port, 50);
-  server.loop.turn();
-  UNSCOPED_INFO("accept until it says EAGAIN: one client a wake-up makes the others wait in line");
+  const std::string log = logged_by([&] { server.loop.turn(); });
+  if (!log.empty()) UNSCOPED_INFO("the log says: " << log);
+  UNSCOPED_INFO(
+      "accept until it says EAGAIN: one client a wake-up makes the others wait in line. If your "
+      "loop does, add() has lost some of them");
   CHECK(server.loop.connection_count() == 50);
+}
+
+TEST_CASE("02.1 a failed accept that concerns one client only is passed over", "[02.1]") {
+  fixture server;
+  std::vector<client> clients;
+  for (const int error : {ECONNABORTED, EPROTO, ENETDOWN, EINTR}) {
+    const course_test::failing_accepts failures{error, 1};
+    clients.emplace_back(server.port);
+    UNSCOPED_INFO("accept failed with " << common::describe_errno(error)
+                                        << ", which is about that one client: for "
+                                           "accept_failure::try_again take the next one");
+    REQUIRE_NOTHROW(server.loop.turn());
+    UNSCOPED_INFO("accept failed for one client, and the next one was not accepted");
+    REQUIRE(server.loop.connection_count() == clients.size());
+  }
+}
+
+TEST_CASE("02.1 out of descriptors, the listener is not watched for a while", "[02.1]") {
+  fixture server;
+  const std::vector<client> clients = course_test::connect_many(server.port, 2);
+  {
+    const course_test::room_for_descriptors one{1};
+    server.loop.turn();
+  }
+  REQUIRE(server.loop.connection_count() == 1);
+  UNSCOPED_INFO(
+      "the listener is still watched, and reports the client that cannot be accepted, again and "
+      "again: call pause_accepting(). To sleep instead would make every other client wait");
+  CHECK_FALSE(listener_is_watched());
+}
+
+TEST_CASE("02.1 an empty queue is no reason to pause", "[02.1]") {
+  fixture server;
+  const client peer{server.port};
+  server.loop.turn();
+  UNSCOPED_INFO(
+      "the listener is not watched any more, so the next client waits: EAGAIN is the usual end, "
+      "for which accept_all() returns. pause_accepting() is for out_of_descriptors");
+  CHECK(listener_is_watched());
 }
 
 TEST_CASE("02.1 accepting from an empty queue does not block", "[02.1]") {
@@ -172,7 +235,7 @@ TEST_CASE("02.1 out of descriptors, the loop stops accepting and goes on to its 
   std::optional<course_test::room_for_descriptors> one{std::in_place, 1U};
   std::future<void> turn = std::async(std::launch::async, [&] { server.loop.turn(); });
   const bool returned = turn.wait_for(2s) == std::future_status::ready;
-  one.reset();  // who tries again and again gets what they want now, and ends
+  one.reset();  // a loop that tries again and again gets what it wants now, and ends
   turn.get();
   UNSCOPED_INFO(
       "accept_all() tries again and again: return after pause_accepting(), for a `break` leaves "
@@ -182,15 +245,9 @@ TEST_CASE("02.1 out of descriptors, the loop stops accepting and goes on to its 
 
 TEST_CASE("02.1 a broken listener is an error, and no loop that waits for nobody", "[02.1]") {
   fixture server;
-  const auto interest = interest_list();
-  const auto listener = std::ranges::find_if(interest, [](const auto& entry) {
-    int listens = 0;
-    ::socklen_t size = sizeof listens;
-    const int got = ::getsockopt(entry.first, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size);
-    return got == 0 && listens == 1;
-  });
-  REQUIRE(listener != interest.end());
-  common::check(::shutdown(listener->first, SHUT_RD), "shutdown");  // it listens no longer
+  const int listener = listener_in(interest_list());
+  REQUIRE(listener != -1);
+  common::check(::shutdown(listener, SHUT_RD), "shutdown");  // it listens no longer
   UNSCOPED_INFO("accept() fails with EINVAL now and ever after: common::throw_errno(\"accept\")");
   CHECK_THROWS_AS(server.loop.turn(), std::system_error);
 }
@@ -200,6 +257,8 @@ TEST_CASE("02.1 a new client is watched for bytes, and only for bytes", "[02.1]"
   const client silent{server.port};
   const std::size_t before = watched_for(EPOLLIN);  // the listener and the stop signal
   server.loop.turn();
+  UNSCOPED_INFO("the listener was taken out, see \"an empty queue is no reason to pause\"");
+  REQUIRE(listener_is_watched());
   UNSCOPED_INFO("is the client in connections_, and registered for EPOLLIN?");
   CHECK(watched_for(EPOLLIN) == before + 1);
   UNSCOPED_INFO("a socket with room reports EPOLLOUT at once, for ever");
@@ -243,6 +302,23 @@ TEST_CASE("02.4 a message comes back", "[02.4]") {
   CHECK(talker.recv_exactly(5) == "hello");
 }
 
+TEST_CASE("02.4 an echo that was sent at once changes nothing in the interest list", "[02.4]") {
+  fixture server;
+  client talker{server.port};
+  server.loop.turn();
+  REQUIRE(server.loop.connection_count() == 1);
+  talker.send_all("hello");
+  UNSCOPED_INFO(
+      "epoll_ctl was called, and the client wants what it wanted before: that is one system call "
+      "more for each echo. Compare wanted_events() with what it was, and call watch() if it "
+      "differs");
+  CHECK_NOTHROW(logged_by([&] {
+    course_test::refuse_epoll_ctl(EPOLL_CTL_MOD, EPERM);  // so that a needless call throws
+    server.loop.turn();
+  }));
+  CHECK(talker.recv_exactly(5) == "hello");
+}
+
 TEST_CASE("02.4 a client that leaves takes its descriptor with it", "[02.4]") {
   fixture server;
   client pulse{server.port};  // gives each turn something to report, so that none blocks for ever
@@ -258,7 +334,9 @@ TEST_CASE("02.4 a client that leaves takes its descriptor with it", "[02.4]") {
     pulse.send_all("x");
     server.loop.turn();
   }
-  UNSCOPED_INFO("a connection that said closed must leave connections_: nothing else owns it");
+  UNSCOPED_INFO(
+      "ten clients have left. If the FIN test of 02.2 is green, on_readable() has said closed for "
+      "each, and then it must leave connections_: nothing else owns it");
   CHECK(server.loop.connection_count() == 1);
   CHECK(fds.leaked() == "");
 }

@@ -2,13 +2,20 @@
 // Task 03.3: N threads, exceptions, and a clean stop.
 #include "running.hpp"
 
+#include <unistd.h>
+
+#include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <exception>
+#include <future>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -18,15 +25,19 @@
 #include "eventually.hpp"
 #include "hang_guard.hpp"
 #include "listen.hpp"
+#include "logged_by.hpp"
 #include "process_counts.hpp"
+#include "scripted_calls.hpp"
 #include "server_process.hpp"
 #include "socket_pair.hpp"
 
 using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
 using course_test::client;
 using course_test::exited;
 using course_test::hang_guard;
 using course_test::killed_by;
+using course_test::logged_by;
 using course_test::program;
 using course_test::server_process;
 
@@ -51,14 +62,23 @@ struct rendezvous {
 };
 
 // Sends until the server has taken nothing for a while: a full buffer alone may be one that it was
-// only slow to empty.
-bool stall(client& peer) {
+// only slow to empty. Its echoes stay unread.
+void stall(server_process& server, client& peer) {
   const std::string much(1024 * 1024, 'x');
   int refusals = 0;
-  return course_test::eventually(5s, [&] {
-    refusals = peer.send_some(much) == 0 ? refusals + 1 : 0;
-    return refusals == 100;
-  });
+  std::string went_wrong = "it took all that came, and should wait until its echoes are read";
+  bool stalled = false;
+  try {
+    stalled = course_test::eventually(5s, [&] {
+      refusals = peer.send_some(much) == 0 ? refusals + 1 : 0;
+      return refusals == 100;
+    });
+  } catch (const course_test::client_error& error) {
+    went_wrong = error.what();
+  }
+  UNSCOPED_INFO("the session of a client that only sends (tasks 03.1 and 03.2): " << went_wrong);
+  UNSCOPED_INFO(server.describe());
+  REQUIRE(stalled);
 }
 
 }  // namespace
@@ -73,6 +93,70 @@ TEST_CASE("03.3 a handler that throws does not end the loop", "[03.3]") {
   CHECK_NOTHROW(completion::run_to_the_end(io));
   UNSCOPED_INFO("the handler after the one that threw was never run");
   CHECK(reached);
+}
+
+TEST_CASE("03.3 whatever a handler throws, the loop goes on and the log says what it was",
+          "[03.3]") {
+  const hang_guard guard{"when run() has returned there is no work left: return, too"};
+  asio::io_context io;
+  asio::post(io, [] { throw std::runtime_error{"on purpose"}; });
+  UNSCOPED_INFO("a handler threw std::runtime_error: log its what(), or nobody learns of it");
+  CHECK_THAT(logged_by([&] { completion::run_to_the_end(io); }), ContainsSubstring("on purpose"));
+
+  io.restart();  // for the test alone: run() has returned
+  asio::post(io, [] { throw 42; });
+  std::string log;
+  UNSCOPED_INFO(
+      "a handler threw an int, which is no std::exception, and it ended the loop: `catch (...)` "
+      "takes whatever is left");
+  CHECK_NOTHROW(log = logged_by([&] { completion::run_to_the_end(io); }));
+  UNSCOPED_INFO("a handler threw an int, and the log says nothing of it");
+  CHECK_FALSE(log.empty());
+}
+
+TEST_CASE("03.3 a stop is a stop, even if a handler throws right after it", "[03.3]") {
+  const hang_guard guard{"run() returns at once when io has been stopped: return, too"};
+  asio::io_context io;
+  bool reached = false;
+  asio::post(io, [&io] {
+    io.stop();
+    throw std::runtime_error{"on purpose"};
+  });
+  asio::post(io, [&reached] { reached = true; });
+  completion::run_to_the_end(io);
+  UNSCOPED_INFO(
+      "io was stopped and went on: restart() takes a stop back, and must not be called while "
+      "another thread is in run(). After an exception, run() needs no restart()");
+  CHECK_FALSE(reached);
+}
+
+TEST_CASE("03.3 a loop that has nothing to do sleeps", "[03.3]") {
+  const hang_guard guard{"io was stopped, and run_to_the_end() has not returned"};
+  asio::io_context io;
+  const auto more_to_come = asio::make_work_guard(io);
+  std::promise<::pid_t> started;
+  std::exception_ptr escaped;
+  std::jthread loop{[&] {
+    asio::post(io, [&] { started.set_value(::gettid()); });
+    try {
+      completion::run_to_the_end(io);
+    } catch (...) {
+      escaped = std::current_exception();  // such as the TODO of an unwritten task
+    }
+  }};
+  std::future<::pid_t> tid = started.get_future();
+  const bool begun = tid.wait_for(2s) == std::future_status::ready;
+  const ::pid_t number = begun ? tid.get() : -1;
+  const bool slept = begun && course_test::eventually(
+                                  2s, [&] { return course_test::process_state(number) == 'S'; });
+  io.stop();
+  loop.join();
+  if (escaped) std::rethrow_exception(escaped);
+  REQUIRE(begun);
+  UNSCOPED_INFO(
+      "there is nothing to do, and the loop keeps a CPU busy: poll() returns at once when no "
+      "handler is due, run() sleeps until one is");
+  CHECK(slept);
 }
 
 TEST_CASE("03.3 N threads run N handlers at the same time", "[03.3]") {
@@ -93,6 +177,18 @@ TEST_CASE("03.3 N threads run N handlers at the same time", "[03.3]") {
   if (course_test::sanitized) return;  // a sanitizer's own thread may have joined us
   UNSCOPED_INFO("this thread is one of the N: start threads - 1 others");
   CHECK(together <= before + threads - 1);
+}
+
+TEST_CASE("03.3 if one thread cannot be started, those that run are stopped", "[03.3]") {
+  const hang_guard guard{
+      "a thread could not be started, and the others serve on without it: the vector's destructor "
+      "waits for them, so catch, io.stop(), and throw again",
+      5};
+  asio::io_context io{3};
+  const auto more_to_come = asio::make_work_guard(io);
+  const course_test::refused_threads after_one{1};
+  UNSCOPED_INFO("the system has no thread left: pass on what std::jthread's constructor threw");
+  CHECK_THROWS_AS(completion::run_on_threads(io, 3), std::system_error);
 }
 
 TEST_CASE("03.3 a handler that throws on another thread does not end the process", "[03.3]") {
@@ -130,7 +226,10 @@ TEST_CASE("03.3 SIGTERM lets the clients' last words come back and exits with 0"
         "the grace time; a timer that was not given grace_ms expires at once");
     CHECK(course_test::compare_bytes(each.recv_until_eof(), words) == course_test::identical);
   }
-  UNSCOPED_INFO("still running: the acceptor is open, or a thread is left behind");
+  UNSCOPED_INFO(
+      "if it is still running: the acceptor is open, or a thread is left behind. If it has "
+      "crashed: "
+      "are the tests of 03.1 and 03.2 green?");
   CHECK(server.wait_for_exit(2s) == exited(0));
 }
 
@@ -145,7 +244,7 @@ TEST_CASE("03.3 a stop does not wait for clients that are silent", "[03.3]") {
 TEST_CASE("03.3 a client that never reads is cut after the grace time", "[03.3]") {
   server_process server{program("03-server"), every_server()};
   client stalled{server.port(), {.receive_buffer_bytes = 4096}};
-  REQUIRE(stall(stalled));
+  stall(server, stalled);
   UNSCOPED_INFO("the session waits to send: when grace_ expires, SHUT_RDWR");
   CHECK(server.stop() == exited(0));
 }
@@ -153,7 +252,7 @@ TEST_CASE("03.3 a client that never reads is cut after the grace time", "[03.3]"
 TEST_CASE("03.3 a second signal ends the server at once", "[03.3]") {
   server_process server{program("03-server")};
   client stalled{server.port(), {.receive_buffer_bytes = 4096}};
-  REQUIRE(stall(stalled));
+  stall(server, stalled);
   server.send_signal(SIGTERM);
   UNSCOPED_INFO("the listener is still open after SIGTERM");
   REQUIRE(course_test::eventually(1s, [&] {
@@ -164,7 +263,9 @@ TEST_CASE("03.3 a second signal ends the server at once", "[03.3]") {
       return true;
     }
   }));
-  UNSCOPED_INFO("one async_wait hears one signal: wait again, for the second one");
+  UNSCOPED_INFO(
+      "the second SIGTERM did not end the server at once: one async_wait hears one signal, so wait "
+      "again, and let that handler call end_at_once(signal)");
   CHECK(server.stop(SIGTERM, 500ms) == killed_by(SIGTERM));
 }
 

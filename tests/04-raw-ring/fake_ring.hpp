@@ -2,13 +2,12 @@
 // A ring without a kernel: the test plays the kernel's part, from any index on.
 // Owns     the memory of both queues.
 // Lifetime longer than every raw_ring on its view().
-// Threads  none of its own.
-// Errors   none.
 // Rule     whatever a ring has to write first is garbage here, as it is in a kernel's old slots.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "ring_memory.hpp"
@@ -22,12 +21,7 @@ struct fake_ring {
 
   explicit fake_ring(std::uint32_t first_index = 0)
       : sq_head{first_index}, sq_tail{first_index}, cq_head{first_index}, cq_tail{first_index} {
-    for (::io_uring_sqe& sqe : sqes) {
-      sqe.opcode = 0xEE;
-      sqe.user_data = garbage;
-      sqe.len = garbage;
-      sqe.rw_flags = 0x55;
-    }
+    for (::io_uring_sqe& sqe : sqes) std::memset(&sqe, 0xEE, sizeof sqe);
   }
   fake_ring(fake_ring&&) = delete;  // views point into it
 

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Task 04.3: completions of a kernel that the test plays, then of the real one.
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <chrono>
 #include <exception>
+#include <fstream>
 #include <set>
 #include <thread>
 #include <vector>
 
+#include "errors.hpp"
 #include "eventually.hpp"
 #include "fake_ring.hpp"
 #include "live_ring.hpp"
@@ -22,17 +28,17 @@
 
 using course_test::fake_ring;
 using course_test::live_ring;
-using uring::completion;
 using uring::entered;
+using uring::raw_completion;
 
 namespace {
 
 constexpr std::uint32_t before_wrap = 0xFFFFFFFE;
 
 // Everything that there is, in pieces of `piece`, without entering the kernel.
-std::vector<completion> reap_all(uring::raw_ring& ring, std::size_t piece) {
-  std::vector<completion> all;
-  std::vector<completion> some(piece);
+std::vector<raw_completion> reap_all(uring::raw_ring& ring, std::size_t piece) {
+  std::vector<raw_completion> all;
+  std::vector<raw_completion> some(piece);
   for (std::size_t got = ring.reap(some); got > 0; got = ring.reap(some)) {
     all.insert(all.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(got));
     REQUIRE(all.size() < 100'000);  // a head that does not move would go on for ever
@@ -40,18 +46,51 @@ std::vector<completion> reap_all(uring::raw_ring& ring, std::size_t piece) {
   return all;
 }
 
-std::set<std::uint64_t> names_of(const std::vector<completion>& completions) {
+std::set<std::uint64_t> names_of(const std::vector<raw_completion>& completions) {
   std::set<std::uint64_t> names;
-  for (const completion& each : completions) names.insert(each.user_data);
+  for (const raw_completion& each : completions) names.insert(each.user_data);
   return names;
 }
+
+// How often that thread of ours has gone to sleep.
+std::size_t times_slept(::pid_t thread) {
+  std::ifstream status{"/proc/self/task/" + std::to_string(thread) + "/status"};
+  std::size_t times = 0;
+  for (std::string word; status >> word;) {
+    if (word == "voluntary_ctxt_switches:") status >> times;
+  }
+  return times;
+}
+
+std::chrono::nanoseconds cpu_time_of(std::thread& thread) {
+  ::clockid_t clock{};
+  ::timespec time{};
+  if (::pthread_getcpuclockid(thread.native_handle(), &clock) != 0) return {};
+  ::clock_gettime(clock, &time);
+  return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+}
+
+// A SIGUSR1 interrupts and does nothing else, for as long as this lives.
+class interruptions {
+ public:
+  interruptions() {
+    struct ::sigaction action{};
+    action.sa_handler = [](int) {};  // and no SA_RESTART
+    common::check(::sigaction(SIGUSR1, &action, &previous_), "sigaction SIGUSR1");
+  }
+  interruptions(interruptions&&) = delete;
+  ~interruptions() { ::sigaction(SIGUSR1, &previous_, nullptr); }
+
+ private:
+  struct ::sigaction previous_{};
+};
 
 }  // namespace
 
 TEST_CASE("04.3 an empty queue gives nothing", "[04.3]") {
   fake_ring fake;
   uring::raw_ring ring{fake.view()};
-  std::array<completion, 4> into{};
+  std::array<raw_completion, 4> into{};
   CHECK(ring.reap(into) == 0);
   CHECK(fake.cq_head == 0);
 }
@@ -61,7 +100,7 @@ TEST_CASE("04.3 completions come whole, the oldest first", "[04.3]") {
   uring::raw_ring ring{fake.view()};
   fake.complete(7, 100, 1);
   fake.complete(0xFFFF'FFFF'FFFF'FFFF, -EPIPE, 0x80000000);
-  std::array<completion, 4> into{};
+  std::array<raw_completion, 4> into{};
   REQUIRE(ring.reap(into) == 2);
   CHECK((into[0].user_data == 7 && into[0].res == 100 && into[0].flags == 1));
   UNSCOPED_INFO("res is signed: a failure is -errno. user_data has 64 bits, flags 32");
@@ -72,7 +111,7 @@ TEST_CASE("04.3 what was reaped does not come again", "[04.3]") {
   fake_ring fake;
   uring::raw_ring ring{fake.view()};
   for (std::uint64_t i = 0; i < 3; ++i) fake.complete(i, 0);
-  std::array<completion, 8> into{};
+  std::array<raw_completion, 8> into{};
   REQUIRE(ring.reap(into) == 3);
   UNSCOPED_INFO("the kernel's copy of the head tells it which slots it may use again");
   CHECK(fake.cq_head == 3);
@@ -84,7 +123,7 @@ TEST_CASE("04.3 what does not fit stays for the next time", "[04.3]") {
   fake_ring fake;
   uring::raw_ring ring{fake.view()};
   for (std::uint64_t i = 0; i < 5; ++i) fake.complete(i, 0);
-  std::array<completion, 3> into{};
+  std::array<raw_completion, 3> into{};
   REQUIRE(ring.reap(into) == 3);
   UNSCOPED_INFO("give back only what was copied: the head moves by three");
   CHECK(fake.cq_head == 3);
@@ -105,12 +144,16 @@ TEST_CASE("04.3 a slot is given back only after it was copied", "[04.3]") {
     }
   });
   uring::raw_ring ring{view};
-  std::array<completion, 4> into{};
+  std::array<raw_completion, 4> into{};
   REQUIRE(ring.reap(into) == 3);
   REQUIRE(head.sprung());
   UNSCOPED_INFO("the head moved first, and the kernel wrote over what was still to be copied");
-  CHECK((into[0].user_data == 40 && into[1].user_data == 41 && into[2].user_data == 42));
-  CHECK((into[0].res == 1 && into[1].res == 1 && into[2].res == 1));
+  REQUIRE((into[0].user_data == 40 && into[0].res == 1));
+  UNSCOPED_INFO(
+      "the head was stored after the first copy: copy all, and then give the slots back by one "
+      "store");
+  CHECK((into[1].user_data == 41 && into[2].user_data == 42));
+  CHECK((into[1].res == 1 && into[2].res == 1));
   CHECK(*head.word() == 3);
 }
 
@@ -119,7 +162,7 @@ TEST_CASE("04.3 completions go on past the wrap of the index", "[04.3]") {
   uring::raw_ring ring{fake.view()};
   for (std::uint64_t round = 0; round < 5; ++round) {
     for (std::uint64_t i = 0; i < 6; ++i) fake.complete(10 * round + i, 0);
-    std::array<completion, 6> into{};
+    std::array<raw_completion, 6> into{};
     UNSCOPED_INFO("after 0xffffffff comes 0: ask whether head and tail differ, not which is less");
     REQUIRE(ring.reap(into) == 6);
     UNSCOPED_INFO("an index is not a slot: index & mask is");
@@ -146,7 +189,7 @@ TEST_CASE("04.3 completions of another thread are seen whole", "[04.3]") {
   }};
   std::uint64_t reaped = 0;
   std::uint64_t wrong = 0;
-  std::array<completion, 4> into{};
+  std::array<raw_completion, 4> into{};
   while (reaped < count && std::chrono::steady_clock::now() < deadline) {
     const std::size_t got = ring.reap(into);
     for (std::size_t i = 0; i < got; ++i, ++reaped) {
@@ -164,7 +207,7 @@ TEST_CASE("04.3 ten thousand NOPs go through four entries, each once", "[04.3]")
   constexpr std::uint64_t count = 10'000;
   live_ring ring{4};
   std::vector<int> seen(count, 0);
-  std::array<completion, 4> into{};
+  std::array<raw_completion, 4> into{};
   std::uint64_t given = 0;
   std::uint64_t reaped = 0;
   while (reaped < count) {
@@ -193,15 +236,16 @@ TEST_CASE("04.3 more completions than the CQ holds are kept, flagged and drained
   UNSCOPED_INFO("the CQ is full, and the kernel holds the rest back: IORING_SQ_CQ_OVERFLOW");
   CHECK(ring->overflowed());
 
-  std::vector<completion> all = reap_all(*ring, 3);
+  std::vector<raw_completion> all = reap_all(*ring, 3);
   UNSCOPED_INFO("nothing was reaped yet but what fits into the CQ");
   CHECK(all.size() == ring.memory().params().cq_entries);
   for (int turns = 0; turns < 1000 && all.size() < count; ++turns) {
     (void)ring->submit_and_wait(0);
-    const std::vector<completion> some = reap_all(*ring, 3);
+    const std::vector<raw_completion> some = reap_all(*ring, 3);
     all.insert(all.end(), some.begin(), some.end());
   }
-  UNSCOPED_INFO("what overflowed comes only to those who enter with IORING_ENTER_GETEVENTS");
+  UNSCOPED_INFO(
+      "what overflowed comes only with an entry that asks for events: IORING_ENTER_GETEVENTS");
   CHECK(all.size() == count);
   CHECK(names_of(all).size() == count);
   CHECK_FALSE(ring->overflowed());
@@ -215,8 +259,8 @@ TEST_CASE("04.3 waiting brings everything, overflow or not", "[04.3]") {
     ring.add_nop(i);
     if (i % 4 == 3) (void)ring->submit_and_wait(0);
   }
-  std::vector<completion> all(count);
-  for (completion& each : all) each = ring->wait();
+  std::vector<raw_completion> all(count);
+  for (raw_completion& each : all) each = ring->wait();
   CHECK(names_of(all).size() == count);
 }
 
@@ -224,7 +268,7 @@ TEST_CASE("04.3 a failed request has its errno in res, negative", "[04.3]") {
   live_ring ring{4};
   char byte = 0;
   ring.add_read(-1, &byte, 1, 5);
-  const completion failed = ring->wait();
+  const raw_completion failed = ring->wait();
   CHECK(failed.user_data == 5);
   CHECK(failed.res == -EBADF);
 }
@@ -240,7 +284,7 @@ TEST_CASE("04.3 waiting submits what was taken, and waits for what comes later",
     slept = course_test::eventually(std::chrono::seconds{2}, sleeps);
     [[maybe_unused]] const auto written = ::write(pipe.write.get(), "hello", 5);
   }};
-  const completion read = ring->wait();
+  const raw_completion read = ring->wait();
   later.join();
   UNSCOPED_INFO("it kept a CPU busy: enter to wait until one CQE is there, not for none");
   CHECK(slept);
@@ -253,10 +297,79 @@ TEST_CASE("04.3 waiting takes a completion that is there already", "[04.3]") {
   fake_ring fake;  // a ring whose descriptor is -1: entering it would throw
   uring::raw_ring ring{fake.view()};
   fake.complete(3, 0);
-  completion next;
+  raw_completion next;
   UNSCOPED_INFO("reap first: only an empty queue is a reason to enter the kernel");
   REQUIRE_NOTHROW(next = ring.wait());
   CHECK(next.user_data == 3);
+}
+
+TEST_CASE("04.3 waiting takes one completion, and leaves the others", "[04.3]") {
+  fake_ring fake;  // a ring whose descriptor is -1: entering it would throw
+  uring::raw_ring ring{fake.view()};
+  for (std::uint64_t i = 0; i < 3; ++i) fake.complete(i, 0);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    raw_completion next;
+    UNSCOPED_INFO("three had completed, and wait() entered the kernel for number "
+                  << i + 1 << ": what it reaps and does not return is lost, so it must reap one");
+    REQUIRE_NOTHROW(next = ring.wait());
+    CHECK(next.user_data == i);
+  }
+}
+
+TEST_CASE("04.3 waiting is over when one of two has completed", "[04.3]") {
+  const course_test::pipe_ends ready = course_test::make_pipe();
+  const course_test::pipe_ends silent = course_test::make_pipe();
+  std::array<char, 2> bytes{};
+  live_ring ring{4};
+  ring.add_read(silent.read.get(), &bytes[0], 1, 1);
+  ring.add_read(ready.read.get(), &bytes[1], 1, 2);
+  common::check(::write(ready.write.get(), "x", 1), "write");
+  bool relieved = false;  // wait() did not return, until the other pipe had a byte as well
+  raw_completion first;
+  {
+    const std::jthread relief{[&](const std::stop_token& returned) {
+      const auto is_over = [&returned] { return returned.stop_requested(); };
+      relieved = !course_test::eventually(std::chrono::seconds{2}, is_over);
+      if (relieved) [[maybe_unused]]
+        const auto written = ::write(silent.write.get(), "x", 1);
+    }};
+    first = ring->wait();
+  }
+  UNSCOPED_INFO(
+      "two reads were in flight and one had completed, but wait() waited for both: "
+      "submit_and_wait(1), however many were taken");
+  REQUIRE_FALSE(relieved);
+  CHECK((first.user_data == 2 && first.res == 1));
+}
+
+TEST_CASE("04.3 waiting sleeps again after a signal", "[04.3]") {
+  constexpr int signals = 3;  // the first may come just before the thread sleeps
+  const course_test::pipe_ends pipe = course_test::make_pipe();
+  char byte = 0;
+  live_ring ring{4};
+  ring.add_read(pipe.read.get(), &byte, 1, 9);
+  const interruptions caught;
+  int slept_again = 0;
+  std::jthread other{[&, waiter = ::pthread_self(), tid = ::gettid()] {
+    const auto sleeps = [tid] { return course_test::process_state(tid) == 'S'; };
+    if (course_test::eventually(std::chrono::seconds{2}, sleeps)) {
+      for (bool again = true; again && slept_again < signals;) {
+        const std::size_t before = times_slept(tid);
+        ::pthread_kill(waiter, SIGUSR1);
+        again = course_test::eventually(std::chrono::seconds{2},
+                                        [&] { return times_slept(tid) > before; });
+        if (again) ++slept_again;
+      }
+    }
+    [[maybe_unused]] const auto written = ::write(pipe.write.get(), "x", 1);
+  }};
+  const raw_completion read = ring->wait();
+  other.join();
+  UNSCOPED_INFO(
+      "a signal ended the entry, and after that it only looked, again and again, and kept a CPU "
+      "busy: each time that there is no completion, enter the kernel");
+  CHECK(slept_again == signals);
+  CHECK((read.user_data == 9 && read.res == 1));
 }
 
 // Every entry of the waiting thread fails, as one or two do in earnest; meanwhile it completes.
@@ -264,21 +377,33 @@ TEST_CASE("04.3 waiting goes on after whatever passes", "[04.3]") {
   for (const int error : {EINTR, EBUSY, EAGAIN}) {
     fake_ring fake;
     uring::raw_ring ring{fake.view()};
-    completion next;
+    raw_completion next;
     std::exception_ptr failure;
+    std::atomic<bool> waits{false};
+    std::atomic<bool> returned{false};
     std::thread waiting{[&] {
       try {
         course_test::refuse_io_uring_enter(error);
+        waits = true;
         next = ring.wait();
       } catch (...) {
         failure = std::current_exception();
       }
+      returned = true;
     }};
-    std::this_thread::sleep_for(std::chrono::milliseconds{30});  // so that it enters in vain
+    // So long that it has entered in vain, by its own clock: a wait that gives up is over by then.
+    (void)course_test::eventually(std::chrono::seconds{2}, [&waits] { return waits.load(); });
+    const auto start = cpu_time_of(waiting);
+    (void)course_test::eventually(std::chrono::seconds{2}, [&] {
+      return returned || cpu_time_of(waiting) - start > std::chrono::milliseconds{2};
+    });
     fake.complete(4, 0);
     waiting.join();
     UNSCOPED_INFO("-" << error << " passes: look for a completion again, and then enter again");
     REQUIRE(failure == nullptr);
+    UNSCOPED_INFO(
+        "wait() returned without a completion: an entry may bring none, so look again after each "
+        "(a loop, not an if)");
     CHECK(next.user_data == 4);
   }
 }

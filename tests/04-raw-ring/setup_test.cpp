@@ -118,6 +118,18 @@ TEST_CASE("04.1 a ring has the entries that were asked for, rounded up", "[04.1]
   CHECK(params.cq_entries == 16);
 }
 
+TEST_CASE("04.1 what the caller asks for in the params reaches the kernel", "[04.1]") {
+  course_test::require_feature("raw_ring");
+  ::io_uring_params params{};
+  params.flags = IORING_SETUP_CQSIZE;
+  params.cq_entries = 64;
+  const common::unique_fd ring = uring::ring_memory::create(4, params);
+  UNSCOPED_INFO(
+      "64 CQEs were asked for, by IORING_SETUP_CQSIZE: the caller's flags are lost if create() "
+      "clears the params");
+  CHECK(params.cq_entries == 64);
+}
+
 TEST_CASE("04.1 a refusal carries the kernel's errno", "[04.1]") {
   course_test::require_feature("raw_ring");
   const refusal got = refusal_of(0);

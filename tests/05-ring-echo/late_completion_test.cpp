@@ -51,7 +51,8 @@ void send_text(const common::unique_fd& socket, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("05.1 a late completion does not reach whoever has its descriptor number now", "[05.1]") {
+TEST_CASE("05.1 a late completion does not reach the new owner of its descriptor number",
+          "[05.1]") {
   fixture loop;
   socket_pair ada = course_test::unix_pair();
   const int number = ada.theirs.get();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task 05.1: what a completion says about itself, and whom it finds.
+// Task 05.1: what a completion says about itself, and which tenant it finds.
 
 #include "slot_table.hpp"
 
@@ -65,7 +65,7 @@ TEST_CASE("05.1 the id that insert gave finds its tenant", "[05.1]") {
   CHECK(table.find(bob)->name == "Bob");
 }
 
-TEST_CASE("05.1 the id of one who left does not find who came after", "[05.1]") {
+TEST_CASE("05.1 an old id does not find the next tenant of its slot", "[05.1]") {
   uring::slot_table<tenant> table;
   const slot_id ada = table.insert(make_tenant("Ada"));
   table.erase(ada);

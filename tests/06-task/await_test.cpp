@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Task 06.2: into a task and back, by jumping.
 #include <catch2/catch_test_macros.hpp>
+#include <coroutine>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,12 +30,23 @@ constexpr int awaits_many = 10'000;  // under TSan GCC keeps no tail call: the p
 #else
 constexpr int awaits_many = 1'000'000;
 #endif
-constexpr int awaits_few = 1000;  // whatever an await takes, the stack holds so many
+constexpr int awaits_few = 1000;  // the stack holds so many even if each await takes some of it
 
 task<> say(std::string& log, char what) {
   log += what;
   co_return;
 }
+
+task<> say_and_hold(std::string& log, char what, counted) {
+  log += what;
+  co_return;
+}
+
+// The frame that a task's awaiter knows.
+struct open_awaiter : task<>::awaiter {
+  explicit open_awaiter(const awaiter& given) : awaiter{given} {}
+  [[nodiscard]] auto frame() const noexcept { return frame_; }
+};
 
 task<> say_around(std::string& log) {
   log += 'p';
@@ -104,12 +117,38 @@ void check_stack(const stack_watch& watch, int awaits) {
 
 }  // namespace
 
-TEST_CASE("06.2 awaiting a task runs it, and then who awaited", "[06.2]") {
+TEST_CASE("06.2 one await_suspend returns the task's handle, the other its continuation",
+          "[06.2]") {
+  std::string log;
+  const live_scope before;
+  const driver parent = drive(say(log, 'p'));
+  auto child = std::make_unique<task<>>(say_and_hold(log, 'c', counted{}));
+  const open_awaiter awaiter{std::move(*child).operator co_await()};
+  const std::coroutine_handle<> next = awaiter.await_suspend(parent.handle());
+  UNSCOPED_INFO("await_suspend() ran a coroutine: let it return the handle of the next one to run");
+  REQUIRE(log.empty());
+  UNSCOPED_INFO("when a task is awaited, the next coroutine to run is the task's");
+  REQUIRE(next == awaiter.frame());
+  UNSCOPED_INFO("a task's continuation is the coroutine that awaits it");
+  REQUIRE(awaiter.frame().promise().continuation() == parent.handle());
+  const std::coroutine_handle<> last = uring::final_awaiter{}.await_suspend(awaiter.frame());
+  const bool stays = before.leaked_objects() == 1;
+  if (!stays) static_cast<void>(child.release());  // to destroy it again would crash
+  UNSCOPED_INFO(
+      "final_awaiter destroyed the frame, which belongs to the task: it still has to give "
+      "its result");
+  REQUIRE(stays);
+  UNSCOPED_INFO("final_awaiter ran a coroutine: let it return the handle of the next one to run");
+  REQUIRE(log.empty());
+  UNSCOPED_INFO("when a task has ended, the next coroutine to run is its continuation");
+  CHECK(last == parent.handle());
+}
+
+TEST_CASE("06.2 awaiting a task runs it, and then the coroutine that awaited it", "[06.2]") {
   std::string log;
   const driver outermost = drive(say_around(log));
   REQUIRE(log.empty());
-  UNSCOPED_INFO(
-      "when a task has ended, who awaited it goes on: does its promise know who that is?");
+  UNSCOPED_INFO("a crash here: a null handle was resumed, or one whose frame is gone");
   outermost.start();
   UNSCOPED_INFO("expected: the parent runs (p), its child (c), and the parent again (P)");
   CHECK(log == "pcP");
@@ -121,20 +160,20 @@ TEST_CASE("06.2 a task is started once", "[06.2]") {
   stack_watch watch;
   const driver outermost = drive(look(watch));
   outermost.start();
-  UNSCOPED_INFO("the body ran so often; once was asked for");
+  UNSCOPED_INFO("the body should run once");
   CHECK(watch.looks() == 1);
 }
 
-TEST_CASE("06.2 who awaits a task that waits is not resumed before it has ended", "[06.2]") {
+TEST_CASE("06.2 a parent stays suspended until its child has ended", "[06.2]") {
   gate closed;
   const driver outermost = drive(pass_below(closed, counted{}, 2));
   outermost.start();
   UNSCOPED_INFO("the task at the bottom did not get as far as its await");
   REQUIRE(closed.somebody_waits());
-  UNSCOPED_INFO("nothing has happened yet, and the outermost coroutine went on all the same");
+  UNSCOPED_INFO("the outermost coroutine was resumed while its child still waits");
   REQUIRE_FALSE(outermost.has_ended());
   closed.open();
-  UNSCOPED_INFO("the task has ended, and those above it were not resumed");
+  UNSCOPED_INFO("the task has ended, and the coroutines above it were not resumed");
   CHECK(outermost.has_ended());
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Runs tasks on this thread, from a test: what sync_wait() does, but without blocking, so that a
-// test can look at a task that waits, and needs no other task's code.
+// Runs a task on this thread, as sync_wait() does, but without blocking: a test can look at a task
+// that waits, and needs the code of no other exercise.
 // Owns     the frame of an outermost coroutine; destroying a driver destroys what it awaits.
-// Lifetime what it was given to look at must outlive it.
+// Lifetime the references that it was given must outlive it.
 // Threads  start() and the coroutine may be on different ones, one after the other.
-// Errors   what escapes the outermost coroutine ends the program.
+// Errors   an exception that leaves the outermost coroutine ends the program.
 #pragma once
 
 #include <coroutine>
@@ -36,12 +36,13 @@ class [[nodiscard]] driver {
 
   void start() const { frame_.resume(); }
   [[nodiscard]] bool has_ended() const noexcept { return frame_.done(); }
+  [[nodiscard]] std::coroutine_handle<> handle() const noexcept { return frame_; }
 
  private:
   std::coroutine_handle<promise_type> frame_;
 };
 
-// Awaits a task and does not ask for its result, so that a test of awaiting is about that alone.
+// Awaits a task and does not ask for its result: a test of awaiting is about that alone.
 class until_ended {
  public:
   explicit until_ended(uring::task<> awaited)
@@ -79,7 +80,7 @@ driver drive_into(uring::task<T> awaited, uring::outcome<T>& result) {
   }
 }
 
-// The result of a task that ends without waiting for anybody. take() it.
+// Runs a task that never waits, and gives how it ended. take() its result.
 template <typename T>
 uring::outcome<T> run(uring::task<T> awaited) {
   uring::outcome<T> result;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Task 06.1: a coroutine is called, and what there is then is a frame, and a task that owns it.
+// Task 06.1: to call a coroutine makes a frame, and a task that owns it.
 #include <catch2/catch_test_macros.hpp>
 #include <coroutine>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -31,8 +35,34 @@ task<int> hold_with_result(counted) {
   co_return 1;
 }
 
+// Given to a coroutine as its parameter, it is told where that coroutine's frame begins.
+struct frame_watch {
+  void* begins_at = nullptr;
+};
+
+struct watched_promise : uring::task_promise<void> {
+  static void* operator new(std::size_t bytes, frame_watch& watch) {
+    watch.begins_at = ::operator new(bytes);
+    return watch.begins_at;
+  }
+  static void operator delete(void* memory) { ::operator delete(memory); }
+};
+
 template <typename T>
 concept awaitable = requires(T&& awaited) { std::forward<T>(awaited).operator co_await(); };
+
+}  // namespace
+
+template <>
+struct std::coroutine_traits<task<>, frame_watch&> {
+  using promise_type = watched_promise;
+};
+
+namespace {
+
+task<> tell_where(frame_watch&) {
+  co_return;
+}
 
 }  // namespace
 
@@ -41,6 +71,21 @@ TEST_CASE("06.1 a task does not run before it is awaited", "[06.1]") {
   const task<> t = set_flag(ran);
   UNSCOPED_INFO("the body ran when it was called: does initial_suspend() return suspend_always?");
   CHECK_FALSE(ran);
+}
+
+TEST_CASE("06.1 a task has the address of its coroutine's frame", "[06.1]") {
+  frame_watch frame;
+  // NOLINTNEXTLINE(modernize-make-unique): that would move it
+  std::unique_ptr<task<>> made{new task<>(tell_where(frame))};
+  void* held = nullptr;
+  static_assert(sizeof held == sizeof *made);
+  // NOLINTNEXTLINE(bugprone-undefined-memory-manipulation): it only reads the handle
+  std::memcpy(&held, made.get(), sizeof held);
+  if (held != frame.begins_at) static_cast<void>(made.release());  // it would destroy what is none
+  UNSCOPED_INFO(
+      "the handle has another address than the frame: `this` is the promise's, which is "
+      "inside the frame, and from_promise(*this) finds the frame around it");
+  CHECK(held == frame.begins_at);
 }
 
 TEST_CASE("06.1 a call makes one frame, and the parameter in it lives until it is destroyed",
@@ -82,7 +127,7 @@ TEST_CASE("06.1 moving a task moves the frame's ownership", "[06.1]") {
   std::optional<task<>> first{hold(counted{})};
   {
     const task<> second{std::move(*first)};
-    UNSCOPED_INFO("a move made or destroyed a frame: it only hands the handle over");
+    UNSCOPED_INFO("a move made or destroyed a frame: it only passes the handle on");
     CHECK(before.leaked_objects() == 1);
   }
   UNSCOPED_INFO("the new owner did not destroy the frame");

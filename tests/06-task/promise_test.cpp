@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <coroutine>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -14,11 +16,14 @@
 #include "driver.hpp"
 #include "sync_wait.hpp"
 #include "task.hpp"
+#include "watched_word.hpp"
 
 using course_test::counted;
 using course_test::drive_into;
 using course_test::driver;
 using course_test::live_scope;
+using course_test::watch;
+using course_test::watched_word;
 using uring::outcome;
 using uring::promise;
 using uring::sync_wait;
@@ -28,12 +33,25 @@ namespace {
 
 constexpr int races = 10'000;
 
+// Counts how often an awaiter has tried to take its wait back.
+struct counting_word : std::atomic<void*> {
+  using std::atomic<void*>::atomic;
+
+  bool compare_exchange_strong(void*& expected, void* value, std::memory_order order) noexcept {
+    takebacks += value == nullptr ? 1 : 0;
+    return std::atomic<void*>::compare_exchange_strong(expected, value, order);
+  }
+  using std::atomic<void*>::compare_exchange_strong;
+
+  static inline int takebacks = 0;
+};
+
 std::exception_ptr an_error(const std::string& text) {
   return std::make_exception_ptr(std::runtime_error{text});
 }
 
-template <typename T>
-task<T> await(promise<T>& awaited, counted) {
+template <typename T, typename Word>
+task<T> await(promise<T, Word>& awaited, counted) {
   const counted local;
   co_return co_await awaited;
 }
@@ -45,7 +63,15 @@ task<int> await_own(std::unique_ptr<promise<int>> own) {
   co_return value;
 }
 
-// What a task ended with, in words.
+task<int> answer() {
+  co_return 42;
+}
+task<int> block_after(promise<>& awaited) {
+  co_await awaited;
+  co_return sync_wait(answer());
+}
+
+// How a task ended, in words.
 std::string in_words(outcome<int>& ended) {
   if (!ended.is_set()) return "it has not ended";
   try {
@@ -57,7 +83,7 @@ std::string in_words(outcome<int>& ended) {
 
 }  // namespace
 
-TEST_CASE("06.5 who awaits a settled promise does not wait", "[06.5]") {
+TEST_CASE("06.5 awaiting a settled promise does not suspend", "[06.5]") {
   promise<int> resolved;
   UNSCOPED_INFO("nobody waits yet: there is nothing to resume");
   resolved.resolve(42);
@@ -71,7 +97,7 @@ TEST_CASE("06.5 who awaits a settled promise does not wait", "[06.5]") {
   CHECK(in_words(ended) == "not today");
 }
 
-TEST_CASE("06.5 who waits goes on inside resolve", "[06.5]") {
+TEST_CASE("06.5 resolve resumes the coroutine that waits", "[06.5]") {
   promise<int> awaited;
   outcome<int> ended;
   const driver outermost = drive_into(await(awaited, counted{}), ended);
@@ -82,9 +108,13 @@ TEST_CASE("06.5 who waits goes on inside resolve", "[06.5]") {
   UNSCOPED_INFO("resolve() did not resume the coroutine that waits");
   REQUIRE(outermost.has_ended());
   CHECK(in_words(ended) == "value 42");
+  UNSCOPED_INFO(
+      "the coroutine was resumed, and the word still holds its handle: settle() puts "
+      "settled() there, whatever it finds");
+  CHECK(awaited.is_settled());
 }
 
-TEST_CASE("06.5 who waits goes on inside reject, with the exception", "[06.5]") {
+TEST_CASE("06.5 reject resumes the coroutine that waits, which gets the exception", "[06.5]") {
   promise<int> awaited;
   outcome<int> ended;
   const driver outermost = drive_into(await(awaited, counted{}), ended);
@@ -95,15 +125,125 @@ TEST_CASE("06.5 who waits goes on inside reject, with the exception", "[06.5]") 
   CHECK(in_words(ended) == "not today");
 }
 
-TEST_CASE("06.5 settled between await_ready and await_suspend, nobody waits", "[06.5]") {
+TEST_CASE("06.5 await_suspend finds a result that came after await_ready", "[06.5]") {
   promise<int> awaited;
-  REQUIRE_FALSE(awaited.await_ready());
+  auto awaiter = awaited.operator co_await();
+  REQUIRE_FALSE(awaiter.await_ready());
   awaited.resolve(42);  // by another thread, say, that is faster
-  const bool suspended = awaited.await_suspend(std::noop_coroutine());
-  UNSCOPED_INFO("await_suspend() left a handle where nobody will look any more");
+  const driver waiting = course_test::drive([]() -> task<> { co_return; }());
+  const bool suspended = awaiter.await_suspend(waiting.handle());
+  UNSCOPED_INFO(
+      "await_suspend() resumed the coroutine: let it return false, and the coroutine "
+      "continues by itself");
+  REQUIRE_FALSE(waiting.has_ended());
+  UNSCOPED_INFO(
+      "await_suspend() returned true though the result is there: nobody will resume the "
+      "coroutine any more");
   CHECK_FALSE(suspended);
   UNSCOPED_INFO("the promise forgot that it is settled");
-  CHECK(awaited.await_ready());
+  CHECK(awaited.is_settled());
+}
+
+TEST_CASE("06.5 await_suspend suspends if there is no result", "[06.5]") {
+  promise<int, watched_word> awaited;
+  auto awaiter = awaited.operator co_await();
+  UNSCOPED_INFO(
+      "compare_exchange_weak() may fail though the word is as expected: without a loop "
+      "around it, use compare_exchange_strong()");
+  CHECK(awaiter.await_suspend(std::noop_coroutine()));
+  awaited.resolve(42);
+}
+
+TEST_CASE("06.5 a result that comes while a coroutine suspends is found", "[06.5]") {
+  bool came_in = true;
+  for (int access = 0; came_in; ++access) {
+    promise<int, watched_word> awaited;
+    outcome<int> ended;
+    const driver outermost = drive_into(await(awaited, counted{}), ended);
+    {
+      const watch settler{access, [&] { awaited.resolve(42); }};
+      outermost.start();
+      came_in = settler.came_in();
+    }
+    if (!came_in) awaited.resolve(42);
+    INFO("the result came before access " << access << " of the awaiting side to the word");
+    UNSCOPED_INFO(
+        "await_suspend() wrote its handle over the news that the result is there: look and "
+        "write in one operation");
+    REQUIRE(outermost.has_ended());
+    REQUIRE(in_words(ended) == "value 42");
+  }
+}
+
+TEST_CASE("06.5 a coroutine that suspends while its promise is settled is resumed", "[06.5]") {
+  bool came_in = true;
+  for (int access = 0; came_in; ++access) {
+    promise<int, watched_word> awaited;
+    outcome<int> ended;
+    const driver outermost = drive_into(await(awaited, counted{}), ended);
+    {
+      const watch starter{access, [&] { outermost.start(); }};
+      awaited.resolve(42);
+      came_in = starter.came_in();
+    }
+    if (!came_in) outermost.start();
+    INFO("the coroutine came before access " << access << " of resolve() to the word");
+    UNSCOPED_INFO("settle() wrote over the handle of a coroutine: look and write in one operation");
+    REQUIRE(outermost.has_ended());
+    REQUIRE(in_words(ended) == "value 42");
+  }
+}
+
+TEST_CASE("06.5 each side sees what the other did before it came", "[06.5]") {
+  promise<int, watched_word> settled_first;
+  auto awaiter_of_settled = settled_first.operator co_await();
+  {
+    const watch settler;
+    settled_first.resolve(42);
+    UNSCOPED_INFO("the result is written before settle(): its access needs release order");
+    CHECK((settler.has_written() && settler.publishes()));
+  }
+  {
+    const watch awaiting;
+    CHECK_FALSE(awaiter_of_settled.await_suspend(std::noop_coroutine()));
+    UNSCOPED_INFO(
+        "await_suspend() found that the result is there, and the coroutine will read it: "
+        "this access needs acquire order");
+    CHECK(awaiting.sees_what_it_found());
+  }
+  promise<int, watched_word> awaited_first;
+  auto awaiter_that_waits = awaited_first.operator co_await();
+  {
+    const watch awaiting;
+    CHECK(awaiter_that_waits.await_suspend(std::noop_coroutine()));
+    UNSCOPED_INFO("the frame was written before await_suspend(): its access needs release order");
+    CHECK((awaiting.has_written() && awaiting.publishes()));
+  }
+  {
+    const watch settler;
+    awaited_first.resolve(42);
+    UNSCOPED_INFO(
+        "settle() resumes a frame that another thread wrote: its access needs acquire "
+        "order");
+    CHECK(settler.sees_what_it_found());
+  }
+}
+
+TEST_CASE("06.5 sync_wait is refused in a coroutine that another thread resumes", "[06.5]") {
+  promise<> awaited;
+  outcome<int> ended;
+  const driver outermost = drive_into(block_after(awaited), ended);
+  outermost.start();
+  int afterwards = 0;
+  std::thread settler{[&] {
+    awaited.resolve();
+    afterwards = sync_wait(answer());
+  }};
+  settler.join();
+  UNSCOPED_INFO("resolve() ran a coroutine on a thread that is not marked as running_coroutines");
+  CHECK_THAT(in_words(ended), Catch::Matchers::EndsWith("co_await it"));
+  UNSCOPED_INFO("after resolve() the thread may wait again");
+  CHECK(afterwards == 42);
 }
 
 TEST_CASE("06.5 a promise carries what a task can return", "[06.5]") {
@@ -129,9 +269,46 @@ TEST_CASE("06.5 a promise may end with the coroutine that waited for it", "[06.5
     const driver outermost = drive_into(await_own(std::move(awaited)), ended);
     outermost.start();
     resolved.resolve(42);
-    UNSCOPED_INFO("after it has resumed who waits, settle() may touch nothing of the promise");
+    UNSCOPED_INFO("after it has resumed the coroutine, settle() may touch nothing of the promise");
     CHECK(in_words(ended) == "value 42");
   }
+}
+
+TEST_CASE("06.5 a frame that is destroyed while it waits is resumed by nobody", "[06.5]") {
+  const live_scope before;
+  counting_word::takebacks = 0;
+  {
+    promise<int, counting_word> awaited;
+    outcome<int> ended;
+    {
+      const driver given_up = drive_into(await(awaited, counted{}), ended);
+      given_up.start();
+    }
+    UNSCOPED_INFO("the awaiter was destroyed more than once, or not at all");
+    CHECK(counting_word::takebacks == 1);
+    CHECK(before.leaked_objects() == 0);
+    awaited.resolve(42);  // what was destroyed is not resumed: AddressSanitizer would tell
+    CHECK_FALSE(ended.is_set());
+    UNSCOPED_INFO("another coroutine may await it now, and gets the result");
+    CHECK(sync_wait(await(awaited, counted{})) == 42);
+  }
+  UNSCOPED_INFO("who was resumed, or did not have to wait, has nothing to take back");
+  CHECK(counting_word::takebacks == 1);
+}
+
+TEST_CASE("06.5 after a frame was destroyed while it waited, another one may wait", "[06.5]") {
+  promise<int> awaited;
+  outcome<int> first;
+  outcome<int> second;
+  {
+    const driver given_up = drive_into(await(awaited, counted{}), first);
+    given_up.start();
+  }
+  const driver outermost = drive_into(await(awaited, counted{}), second);
+  outermost.start();
+  awaited.resolve(42);
+  CHECK_FALSE(first.is_set());
+  CHECK(in_words(second) == "value 42");
 }
 
 TEST_CASE("06.5 a promise that nobody awaits keeps its result until it is destroyed", "[06.5]") {
@@ -145,7 +322,7 @@ TEST_CASE("06.5 a promise that nobody awaits keeps its result until it is destro
   CHECK(before.leaked_objects() == 0);
 }
 
-TEST_CASE("06.5 settled on another thread, before, while or after it is awaited", "[06.5]") {
+TEST_CASE("06.5 another thread may resolve it before, while or after it is awaited", "[06.5]") {
   int wrong = 0;
   int first = 0;
   for (int i = 0; i < races; ++i) {
@@ -168,7 +345,7 @@ TEST_CASE("06.5 settled on another thread, before, while or after it is awaited"
   CHECK(wrong == 0);
 }
 
-TEST_CASE("06.5 rejected on another thread, the exception arrives whole", "[06.5]") {
+TEST_CASE("06.5 an exception from another thread arrives whole", "[06.5]") {
   int wrong = 0;
   for (int i = 0; i < races / 10; ++i) {
     promise<int> awaited;

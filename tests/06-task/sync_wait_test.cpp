@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Task 06.4: from a thread that may block into coroutines, and back.
+// Task 06.4: ordinary code starts coroutines, and blocks until they have ended.
 #include "sync_wait.hpp"
 
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <condition_variable>
 #include <coroutine>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -16,9 +18,11 @@
 #include <vector>
 
 #include "counted.hpp"
+#include "deadline.hpp"
 #include "task.hpp"
 
 using course_test::counted;
+using course_test::deadline;
 using course_test::live_scope;
 using uring::sync_wait;
 using uring::sync_wait_all;
@@ -27,6 +31,9 @@ using uring::task;
 namespace {
 
 constexpr int rounds = 2000;
+constexpr std::chrono::seconds patience{10};
+constexpr std::chrono::milliseconds a_while{
+    100};  // on another thread, so that this one can go wrong meanwhile
 
 task<int> answer() {
   co_return 42;
@@ -67,8 +74,7 @@ task<int> block_inside() {
   co_return sync_wait(answer());
 }
 
-// Another thread, which resumes what is handed to it, once; if that never comes, it ends all the
-// same.
+// Another thread, which resumes the coroutine that awaits it, once. It ends even if none does.
 class helper_thread {
  public:
   helper_thread() : thread_{[this] { resume_one(); }} {}
@@ -128,7 +134,7 @@ task<int> note_and_refuse(std::vector<int>& log, int number) {
   co_return never;
 }
 
-// Who awaits it waits until so many do; or until the patience of the thread inside is over.
+// Coroutines that await it wait until enough of them do, or until the thread inside gives up.
 class barrier {
  public:
   explicit barrier(std::size_t expected)
@@ -169,6 +175,65 @@ class barrier {
   std::thread impatient_;  // last: it uses the others
 };
 
+// A local of a coroutine, which awaits it: another thread resumes the coroutine after a while. If
+// the frame is destroyed before, the program ends, for the blocked thread would never wake.
+class late_resume {
+ public:
+  explicit late_resume(std::thread& resumer) : resumer_{resumer} {}
+  late_resume(late_resume&&) = delete;
+  ~late_resume() {
+    if (is_waiting_) std::abort();
+  }
+
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    is_waiting_ = true;
+    std::thread& resumer = resumer_;  // *this may be gone once the thread runs
+    resumer = std::thread{[waiting] {
+      std::this_thread::sleep_for(a_while);
+      waiting.resume();
+    }};
+  }
+  void await_resume() noexcept { is_waiting_ = false; }
+
+ private:
+  std::thread& resumer_;
+  bool is_waiting_ = false;
+};
+
+task<int> come_late(std::thread& resumer, int number) {
+  late_resume later{resumer};
+  co_await later;
+  co_return number;
+}
+
+// A result that takes a while to leave an object that it was moved out of, on the thread that ran
+// the task. To move it while that goes on ends the program: that thread still uses the frame.
+class slow_to_leave {
+ public:
+  slow_to_leave() = default;
+  slow_to_leave(slow_to_leave&& other) noexcept : made_on_{other.made_on_} {
+    if (is_leaving_) std::abort();
+    other.was_moved_ = true;
+  }
+  ~slow_to_leave() {
+    if (!was_moved_ || std::this_thread::get_id() != made_on_) return;
+    is_leaving_ = true;
+    std::this_thread::sleep_for(a_while);
+    is_leaving_ = false;
+  }
+
+ private:
+  static inline std::atomic<bool> is_leaving_ = false;
+  std::thread::id made_on_ = std::this_thread::get_id();
+  bool was_moved_ = false;
+};
+
+task<slow_to_leave> come_slowly(helper_thread& other) {
+  co_await other;
+  co_return slow_to_leave{};
+}
+
 task<int> meet(barrier& all, int number) {
   co_await all;
   co_return number;
@@ -197,7 +262,7 @@ TEST_CASE("06.4 sync_wait throws what the task threw, and leaves nothing", "[06.
 
 TEST_CASE("06.4 sync_wait throws what its value throws when it is moved", "[06.4]") {
   constexpr int more_than_there_are = 10;
-  UNSCOPED_INFO("a value that can be moved arrives, also if it cannot be assigned");
+  UNSCOPED_INFO("a value that can be moved arrives even if it cannot be assigned");
   CHECK_NOTHROW(sync_wait(moved(more_than_there_are)));
   for (const int moves : {0, 1, 2}) {
     UNSCOPED_INFO("it throws at move " << moves + 1 << ", on its way out of the task");
@@ -205,7 +270,28 @@ TEST_CASE("06.4 sync_wait throws what its value throws when it is moved", "[06.4
   }
 }
 
+TEST_CASE("06.4 the frame of sync_wait lives until a task has ended on another thread", "[06.4]") {
+  INFO(
+      "the frame was destroyed while its task still waits: it must live until ended.wait() has "
+      "returned");
+  std::thread resumer;
+  const int result = sync_wait(come_late(resumer, 42));
+  resumer.join();
+  CHECK(result == 42);
+}
+
+TEST_CASE("06.4 sync_wait touches nothing before another thread is done with it", "[06.4]") {
+  INFO(
+      "only ended.wait() says that the other thread is done with the frame and the result: a loop "
+      "that looks at the result reads too early, or the same old value for ever");
+  const deadline soon{patience / 2};
+  helper_thread other;
+  static_cast<void>(sync_wait(come_slowly(other)));
+}
+
 TEST_CASE("06.4 sync_wait blocks until a task has ended on another thread", "[06.4]") {
+  INFO("sync_wait() blocks in ended.wait(), until the notifier has called arrive()");
+  const deadline soon{patience};
   for (int i = 0; i < rounds; ++i) {
     const live_scope before;
     std::thread::id ended_on;
@@ -221,6 +307,8 @@ TEST_CASE("06.4 sync_wait blocks until a task has ended on another thread", "[06
 }
 
 TEST_CASE("06.4 an exception from another thread comes out of sync_wait", "[06.4]") {
+  INFO("sync_wait() blocks in ended.wait(), until the notifier has called arrive()");
+  const deadline soon{patience};
   helper_thread other;
   CHECK_THROWS_WITH(sync_wait(refuse_on(other)), "from another thread");
 }
@@ -241,6 +329,19 @@ TEST_CASE("06.4 sync_wait_all gives all results, in the order of the tasks", "[0
   CHECK(results == std::vector{10, 20, 30, 40, 50});
   UNSCOPED_INFO("they are started in their order");
   CHECK(log == std::vector{1, 2, 3, 4, 5});
+}
+
+TEST_CASE("06.4 the frames of sync_wait_all live until the last task has ended", "[06.4]") {
+  INFO(
+      "a frame was destroyed while its task still waits: all frames must live until ended.wait() "
+      "has returned");
+  std::thread resumers[2];
+  std::vector<task<int>> tasks;
+  tasks.push_back(come_late(resumers[0], 1));
+  tasks.push_back(come_late(resumers[1], 2));
+  const std::vector<int> results = sync_wait_all(std::move(tasks));
+  for (std::thread& each : resumers) each.join();
+  CHECK(results == std::vector{1, 2});
 }
 
 TEST_CASE("06.4 sync_wait_all starts every task before it waits for any", "[06.4]") {
@@ -264,7 +365,7 @@ TEST_CASE("06.4 sync_wait_all throws the first exception after all have ended", 
     tasks.push_back(note_and_refuse(log, 4));
     UNSCOPED_INFO("the first in the order of the tasks");
     CHECK_THROWS_WITH(sync_wait_all(std::move(tasks)), "number 2");
-    UNSCOPED_INFO("the tasks behind the one that threw were not run to their end");
+    UNSCOPED_INFO("the tasks after the one that threw were not run to their end");
     CHECK(log == std::vector{1, 2, 3, 4});
   }
   CHECK(before.leaked_objects() == 0);

@@ -11,9 +11,12 @@
 #include <system_error>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "counted.hpp"
 #include "from_callback.hpp"
+#include "io_context.hpp"
+#include "promise.hpp"
 #include "sync_wait.hpp"
 
 using course_test::counted;
@@ -52,6 +55,26 @@ task<std::size_t> sum_of_two_reads(fake_device& device) {
   co_return std::get<1>(first) + std::get<1>(second);
 }
 
+task<> wait_for_the_callback(std::function<void(int)>& kept, counted) {
+  (void)co_await from_callback<int>([&kept](auto done) { kept = done; });
+}
+
+task<> wait_for(uring::promise<int>& awaited, int& seen, counted) {
+  seen = co_await awaited;
+}
+
+// Spawns `waiting`, and tells why run() gave up.
+std::string run_in_vain(task<> waiting) {
+  uring::io_context context;
+  context.spawn(std::move(waiting));
+  try {
+    context.run();
+  } catch (const std::logic_error& given_up) {
+    return given_up.what();
+  }
+  return "it did not give up";
+}
+
 }  // namespace
 
 TEST_CASE("07 a callback that comes before start returns is awaited without a wait") {
@@ -59,7 +82,7 @@ TEST_CASE("07 a callback that comes before start returns is awaited without a wa
   CHECK(sync_wait(from_callback<int>(at_once)) == 42);
 }
 
-TEST_CASE("07 a callback that comes later resumes who awaits it") {
+TEST_CASE("07 a callback that comes later resumes the coroutine that awaits it") {
   std::function<void(std::string)> later;
   std::optional<std::string> seen;
   std::jthread caller;
@@ -96,7 +119,7 @@ TEST_CASE("07 a callback on another thread may come before, while or after it is
   }
 }
 
-TEST_CASE("07 a callback may bring nothing, or what can only be moved") {
+TEST_CASE("07 a callback may bring nothing, or a value that can only be moved") {
   sync_wait(from_callback<>([](auto done) { done(); }));
   const auto give = [](auto done) { done(std::make_unique<int>(5)); };
   CHECK(*sync_wait(from_callback<std::unique_ptr<int>>(give)) == 5);
@@ -110,9 +133,29 @@ TEST_CASE("07 a callback may bring nothing, or what can only be moved") {
   CHECK(before.leaked_objects() == 0);
 }
 
-TEST_CASE("07 what start throws comes out of the await") {
+TEST_CASE("07 an exception that start throws comes out of the co_await") {
   const auto refuse = [](const std::function<void(int)>&) {
     throw std::runtime_error{"the device is off"};
   };
   CHECK_THROWS_WITH(sync_wait(from_callback<int>(refuse)), "the device is off");
+}
+
+TEST_CASE("07 run gives up when all tasks wait for a callback that does not come") {
+  const live_scope before;
+  std::function<void(int)> never_called;
+  CHECK(run_in_vain(wait_for_the_callback(never_called, counted{})) ==
+        "every task waits, and no operation is in flight to wake one");
+  CHECK(before.leaked_objects() == 0);
+}
+
+TEST_CASE("07 a promise outlives the frame that waited for it and that run gave up") {
+  const live_scope before;
+  int seen = 0;
+  uring::promise<int> awaited;
+  CHECK(run_in_vain(wait_for(awaited, seen, counted{})) ==
+        "every task waits, and no operation is in flight to wake one");
+  CHECK(before.leaked_objects() == 0);
+  awaited.resolve(42);
+  UNSCOPED_INFO("resolve() resumed a frame that has been destroyed");
+  CHECK(seen == 0);
 }

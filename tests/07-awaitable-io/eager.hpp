@@ -3,7 +3,6 @@
 // what a task is made of, before there is anything that runs tasks.
 // Owns     nothing; the frame owns itself.
 // Lifetime what is passed by reference must live until it has ended.
-// Threads  any.
 // Errors   an exception goes to whoever called or resumed it.
 #pragma once
 

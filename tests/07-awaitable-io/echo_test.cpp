@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Task 07.5: the echo as straight code, first with a kernel that the test plays, then with clients.
+// Task 07.6: the echo as straight code, first with a kernel that the test plays, then with clients.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "allocations.hpp"
@@ -14,7 +21,9 @@
 #include "eventually.hpp"
 #include "fd_scope.hpp"
 #include "listen.hpp"
-#include "scripted_kernel.hpp"
+#include "manual_ring.hpp"
+#include "outcome.hpp"
+#include "scripted_ring.hpp"
 #include "serving.hpp"
 #include "socket_pair.hpp"
 #include "stalled_client.hpp"
@@ -24,19 +33,33 @@ using namespace std::chrono_literals;
 using course_test::bytes_of;
 using course_test::client;
 using course_test::identical;
-using course_test::scripted_kernel;
+using course_test::manual_ring;
 using course_test::serving;
 using course_test::watchdog;
 
 namespace {
+
+constexpr const char* an_exception_stops_all =
+    "an exception escaped echo_until_eof(), as or_throw() and send_all() throw one, and it would "
+    "end "
+    "the whole server: how a client's request ended is a value, and ends this client only";
+
+std::string said_by(const std::exception_ptr& escaped) {
+  try {
+    std::rethrow_exception(escaped);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
 
 // One echo on a socket that does not exist: the test answers for the kernel.
 struct scripted_echo {
   static constexpr int socket = 77;
 
   uring::io_context context;
-  scripted_kernel kernel{context};
+  manual_ring kernel{context};
   bool over = false;
+  std::string escaped = "nothing";
 
   scripted_echo() { context.spawn(run(*this)); }
 
@@ -57,8 +80,10 @@ struct scripted_echo {
 
  private:
   static uring::task<> run(scripted_echo& self) {
-    co_await uring::echo_until_eof(self.context, socket);
+    const uring::outcome<void> ended =
+        co_await uring::echo_until_eof(self.context, socket).as_outcome();
     self.over = true;
+    if (ended.error() != nullptr) self.escaped = said_by(ended.error());
   }
 };
 
@@ -76,9 +101,67 @@ struct fixture {
       : port{course_test::port_of(listener.get())}, loop{std::move(listener), stop, options} {}
 };
 
+// At the descriptor limit an accept fails in the very turn in which a client leaves.
+class crowded_kernel {
+ public:
+  crowded_kernel(int client, bool leaves_first) : client_{client}, leaves_first_{leaves_first} {}
+
+  std::vector<course_test::scripted_answer> operator()(
+      const std::vector<::io_uring_sqe>& submitted) {
+    for (const ::io_uring_sqe& each : submitted) open_.push_back(each);
+    switch (++turn_) {
+      case 1:
+        return {answer(IORING_OP_ACCEPT, client_)};
+      case 2: {
+        std::vector answers{answer(IORING_OP_RECV, 0), answer(IORING_OP_ACCEPT, -EMFILE)};
+        if (!leaves_first_) std::swap(answers[0], answers[1]);
+        return answers;
+      }
+      case 3:
+        accepts_then = count(submitted, IORING_OP_ACCEPT);
+        timeouts_then = count(submitted, IORING_OP_TIMEOUT);
+        return {answer(IORING_OP_POLL_ADD, POLLIN)};  // the server is to stop
+      default:
+        return cancel_all();
+    }
+  }
+
+  std::ptrdiff_t accepts_then = 0;
+  std::ptrdiff_t timeouts_then = 0;
+
+ private:
+  static std::ptrdiff_t count(const std::vector<::io_uring_sqe>& all, int opcode) {
+    return std::ranges::count(all, opcode, &::io_uring_sqe::opcode);
+  }
+
+  // The first request of its kind completes.
+  course_test::scripted_answer answer(int opcode, std::int32_t res) {
+    const auto found = std::ranges::find(open_, opcode, &::io_uring_sqe::opcode);
+    REQUIRE(found != open_.end());
+    const std::uint64_t user_data = found->user_data;
+    open_.erase(found);
+    return {.user_data = user_data, .res = res};
+  }
+
+  std::vector<course_test::scripted_answer> cancel_all() {
+    std::vector<course_test::scripted_answer> answers;
+    answers.reserve(open_.size());
+    for (const ::io_uring_sqe& each : open_) {
+      answers.push_back({.user_data = each.user_data, .res = -ECANCELED});
+    }
+    open_.clear();
+    return answers;
+  }
+
+  int client_;
+  bool leaves_first_;
+  int turn_ = 0;
+  std::vector<::io_uring_sqe> open_;
+};
+
 }  // namespace
 
-TEST_CASE("07.5 what was received is sent back, and then comes the next", "[07.5]") {
+TEST_CASE("07.6 a message is sent back, and then the next one is received", "[07.6]") {
   scripted_echo echo;
   for (const std::string message : {"hello", "again"}) {
     echo.kernel.answer(echo.take_recv(), message);
@@ -92,7 +175,7 @@ TEST_CASE("07.5 what was received is sent back, and then comes the next", "[07.5
   CHECK(echo.over);
 }
 
-TEST_CASE("07.5 a short send goes on where it stopped", "[07.5]") {
+TEST_CASE("07.6 a short send goes on where it stopped", "[07.6]") {
   scripted_echo echo;
   echo.kernel.answer(echo.take_recv(), "0123456789");
   std::string rest = "0123456789";
@@ -109,7 +192,7 @@ TEST_CASE("07.5 a short send goes on where it stopped", "[07.5]") {
   CHECK(echo.over);
 }
 
-TEST_CASE("07.5 what was only interrupted is made again", "[07.5]") {
+TEST_CASE("07.6 an interrupted request is made again", "[07.6]") {
   for (const int error : {EINTR, EAGAIN}) {
     scripted_echo echo;
     echo.kernel.answer(echo.take_recv(), -error);
@@ -129,12 +212,14 @@ TEST_CASE("07.5 what was only interrupted is made again", "[07.5]") {
   }
 }
 
-TEST_CASE("07.5 the end of a client is the end of its coroutine", "[07.5]") {
+TEST_CASE("07.6 the end of a client is the end of its coroutine", "[07.6]") {
   for (const std::int32_t res : {0, -ECONNRESET, -ETIMEDOUT, -ECANCELED}) {
     scripted_echo echo;
     echo.kernel.answer(echo.take_recv(), res);
     UNSCOPED_INFO("recv completed with " << res << ": there will be nothing more");
     REQUIRE(echo.over);
+    UNSCOPED_INFO(an_exception_stops_all);
+    CHECK(echo.escaped == "nothing");
     CHECK(echo.context.in_flight() == 0);
   }
   for (const std::int32_t res : {-EPIPE, -ECONNRESET, -ECANCELED}) {
@@ -143,10 +228,12 @@ TEST_CASE("07.5 the end of a client is the end of its coroutine", "[07.5]") {
     echo.kernel.answer(echo.take_send(), res);
     UNSCOPED_INFO("send completed with " << res << ": nobody will read the rest");
     REQUIRE(echo.over);
+    UNSCOPED_INFO(an_exception_stops_all);
+    CHECK(echo.escaped == "nothing");
   }
 }
 
-TEST_CASE("07.5 a message comes back, and so does the next", "[07.5]") {
+TEST_CASE("07.6 a message comes back, and so does the next", "[07.6]") {
   const watchdog deadline{10s, "the client was to be served"};
   fixture server;
   const serving loop{server};
@@ -155,7 +242,7 @@ TEST_CASE("07.5 a message comes back, and so does the next", "[07.5]") {
   CHECK(talker.echo("again") == "again");
 }
 
-TEST_CASE("07.5 a reader that comes late gets every byte", "[07.5]") {
+TEST_CASE("07.6 a reader that comes late gets every byte", "[07.6]") {
   const watchdog deadline{15s, "the client was to be served"};
   fixture server{course_test::listen_on_any_port(4096)};  // its clients' sends are short
   const serving loop{server};
@@ -169,19 +256,27 @@ TEST_CASE("07.5 a reader that comes late gets every byte", "[07.5]") {
 
 TEST_CASE("07 an echo allocates nothing") {
   scripted_echo echo;
-  std::size_t allocated = 0;
+  const auto allocations_of = [](auto&& turn) {
+    const std::size_t before = course_test::allocations();
+    turn();
+    return course_test::allocations() - before;
+  };
+  echo.kernel.answer(echo.take_recv(), "hello");  // the first two completions make the ring's
+  echo.kernel.answer(echo.take_send(), 5);        // vectors grow
+  // The scripted ring needs memory itself; a message that nobody receives costs that alone.
+  const ::io_uring_sqe open = echo.take_recv();
+  const std::size_t by_the_script =
+      allocations_of([&] { echo.kernel.bring({.word = 2, .value = 0}); });
+  echo.kernel.answer(open, "hello");
+  echo.kernel.answer(echo.take_send(), 5);
   for (int i = 0; i < 100; ++i) {
     const ::io_uring_sqe recv = echo.take_recv();
-    const std::size_t before = course_test::allocations();
-    echo.kernel.answer(recv, "hello");
-    allocated += course_test::allocations() - before;
+    const std::size_t by_recv = allocations_of([&] { echo.kernel.answer(recv, "hello"); });
     const ::io_uring_sqe send = echo.take_send();
-    const std::size_t between = course_test::allocations();
-    echo.kernel.answer(send, 5);
-    allocated += course_test::allocations() - between;
+    const std::size_t by_send = allocations_of([&] { echo.kernel.answer(send, 5); });
+    UNSCOPED_INFO("operations lie in the frame: neither a recv nor a send needs memory of its own");
+    REQUIRE(by_recv + by_send == 2 * by_the_script);
   }
-  UNSCOPED_INFO("operations lie in the frame: neither a recv nor a send needs memory of its own");
-  CHECK(allocated == 0);
   echo.kernel.answer(echo.take_recv(), 0);
 }
 
@@ -205,6 +300,23 @@ TEST_CASE("07 fifty clients are served through a ring with four entries") {
   std::vector<client> clients = course_test::connect_many(server.port, 50);
   const auto messages = course_test::own_messages(clients.size(), 20'000);
   CHECK(course_test::compare_all(course_test::echo_all(clients, messages), messages) == identical);
+}
+
+TEST_CASE("07 a server without descriptors accepts again when a client leaves in the same turn") {
+  for (const bool leaves_first : {true, false}) {
+    course_test::socket_pair sockets = course_test::tcp_pair();
+    crowded_kernel kernel{sockets.theirs.release(), leaves_first};
+    const course_test::scripted_ring ring{std::ref(kernel)};
+    fixture server;
+    server.loop.run();
+    UNSCOPED_INFO(
+        (leaves_first ? "the client left before" : "the client left after")
+        << " the accept failed: there is a descriptor now, and no other client may leave");
+    CHECK(kernel.accepts_then == 1);
+    UNSCOPED_INFO("the timer is for a server whose clients all stay");
+    CHECK(kernel.timeouts_then == (leaves_first ? 0 : 1));
+    CHECK(server.loop.client_count() == 0);
+  }
 }
 
 TEST_CASE("07 a server that nobody has run ends with its tasks") {

@@ -20,7 +20,7 @@
 #include "large_span.hpp"
 #include "path_operations.hpp"
 #include "pipe_ends.hpp"
-#include "registered_buffer.hpp"
+#include "registered_buffers.hpp"
 #include "result_of.hpp"
 #include "transfers.hpp"
 #include "unique_fd.hpp"
@@ -124,25 +124,38 @@ TEST_CASE("07 readv and writev take several buffers in one operation") {
   CHECK(test.result(uring::writev_op(test.context, -1, out, 0)) == -EBADF);
 }
 
-TEST_CASE("07 read_fixed and write_fixed use the registered buffer") {
+TEST_CASE("07 read_fixed and write_fixed use the registered buffers, each by its index") {
   fixture test;
   const common::unique_fd file = test.file("a", "0123456789");
+  std::array<std::byte, 8> other{};
+  const std::array<std::span<std::byte>, 2> both{test.buffer, other};
+  uring::fixed_buffer kept{};
   {
-    const uring::registered_buffer registered{test.context, test.buffer};
-    const std::span<std::byte> part = std::span{test.buffer}.subspan(16, 4);
+    const uring::registered_buffers registered{test.context, both};
+    REQUIRE(registered.size() == 2);
+    CHECK(registered[0].bytes.data() == test.buffer.data());
+    CHECK(registered[1].bytes.size() == other.size());
+    kept = registered[0];
+    const uring::fixed_buffer part{.bytes = registered[0].bytes.subspan(16, 4), .index = 0};
     CHECK(test.result(uring::read_fixed_op(test.context, file.get(), part, 2)) == 4);
-    CHECK(text_of(part) == "2345");
+    CHECK(text_of(part.bytes) == "2345");
+    CHECK(test.result(uring::read_fixed_op(test.context, file.get(), registered[1], 0)) == 8);
+    CHECK(text_of(other) == "01234567");
     CHECK(test.result(uring::write_fixed_op(test.context, file.get(), part, 0)) == 4);
     CHECK(test.content("a") == "2345456789");
+
+    UNSCOPED_INFO("the bytes of one buffer under the other's index are refused");
+    const uring::fixed_buffer mixed_up{.bytes = registered[1].bytes, .index = 0};
+    CHECK(test.result(uring::read_fixed_op(test.context, file.get(), mixed_up, 0)) == -EFAULT);
     std::array<std::byte, 4> elsewhere{};
     UNSCOPED_INFO("memory that is not registered is refused");
-    CHECK(test.result(uring::read_fixed_op(test.context, file.get(), elsewhere, 0)) == -EFAULT);
-    CHECK_THROWS_WITH((uring::registered_buffer{test.context, elsewhere}),
-                      ContainsSubstring("EBUSY"));
+    const uring::fixed_buffer unknown{.bytes = elsewhere, .index = 0};
+    CHECK(test.result(uring::read_fixed_op(test.context, file.get(), unknown, 0)) == -EFAULT);
+    CHECK_THROWS_WITH((uring::registered_buffers{test.context, both}), ContainsSubstring("EBUSY"));
   }
   UNSCOPED_INFO("without a registration there is no entry 0");
-  CHECK(test.result(uring::write_fixed_op(test.context, file.get(), test.buffer, 0)) == -EFAULT);
-  const uring::registered_buffer again{test.context, test.buffer};
+  CHECK(test.result(uring::write_fixed_op(test.context, file.get(), kept, 0)) == -EFAULT);
+  const uring::registered_buffers again{test.context, both};
 }
 
 TEST_CASE("07 openat makes a descriptor, and close gives it back") {

@@ -161,7 +161,7 @@ TEST_CASE("07 a status that is no success is an error with the server's words") 
 
 TEST_CASE("07 a head without an end is given up at its limit") {
   const std::string start = "HTTP/1.1 200 OK\r\nX: ";
-  const std::size_t room = uring::http_input<>::head_bytes_max - start.size();
+  const std::size_t room = uring::http::response_input::head_bytes_max - start.size();
   {
     http_peer server{start + std::string(room - 4, 'x') + "\r\n\r\nbody"};
     CHECK(get(server.port()).stdout_text == "body");
@@ -227,7 +227,7 @@ TEST_CASE("07 a file that cannot be written is an error that names it") {
   CHECK_THAT(run.stderr_text, ContainsSubstring("open /no-such-folder/out.part: ENOENT"));
 }
 
-TEST_CASE("07 what is no file is not replaced by one") {
+TEST_CASE("07 http_client replaces nothing that is no file") {
   const temporary_folder folder;
   const std::string pipe = folder / "pipe";  // in the place of /dev/null
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);

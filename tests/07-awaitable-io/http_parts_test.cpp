@@ -12,10 +12,10 @@
 #include "response_head.hpp"
 
 using Catch::Matchers::ContainsSubstring;
-using uring::body_decoder;
-using uring::body_end;
-using uring::parse_response_head;
-using uring::response_head;
+using uring::http::body_decoder;
+using uring::http::body_end;
+using uring::http::parse_response_head;
+using uring::http::response_head;
 
 namespace {
 
@@ -49,11 +49,11 @@ constexpr response_head chunked_head() {
 }  // namespace
 
 TEST_CASE("07 the head ends with an empty line") {
-  CHECK_FALSE(uring::head_bytes("").has_value());
-  CHECK_FALSE(uring::head_bytes("HTTP/1.1 200 OK\r\n").has_value());
-  CHECK_FALSE(uring::head_bytes("HTTP/1.1 200 OK\r\nA: b\r\n\r").has_value());
-  CHECK(uring::head_bytes("HTTP/1.1 200 OK\r\n\r\nbody") == 19);
-  CHECK(uring::head_bytes("HTTP/1.1 200 OK\n\nbody") == 17);
+  CHECK_FALSE(uring::http::head_bytes("").has_value());
+  CHECK_FALSE(uring::http::head_bytes("HTTP/1.1 200 OK\r\n").has_value());
+  CHECK_FALSE(uring::http::head_bytes("HTTP/1.1 200 OK\r\nA: b\r\n\r").has_value());
+  CHECK(uring::http::head_bytes("HTTP/1.1 200 OK\r\n\r\nbody") == 19);
+  CHECK(uring::http::head_bytes("HTTP/1.1 200 OK\n\nbody") == 17);
 }
 
 TEST_CASE("07 the head says how the body ends") {
@@ -93,12 +93,12 @@ TEST_CASE("07 a head that makes no sense is refused with what came") {
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"}) {
     UNSCOPED_INFO(head);
-    CHECK_THROWS_AS(parse_response_head(head), uring::bad_response);
+    CHECK_THROWS_AS(parse_response_head(head), uring::http::bad_response);
   }
 }
 
-TEST_CASE("07 what a server says about itself gives no orders to a terminal") {
-  const uring::bad_response refused{"404 \x1b[31mred\x07\tand caf\xc3\xa9\x7f"};
+TEST_CASE("07 a server's words give no orders to a terminal") {
+  const uring::http::bad_response refused{"404 \x1b[31mred\x07\tand caf\xc3\xa9\x7f"};
   CHECK(refused.what() == std::string{"the server's answer: 404 ?[31mred??and caf\xc3\xa9?"});
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("07 chunks that make no sense are refused") {
   for (const std::string received :
        {"x\r\n", "\r\n", "-1\r\n", "0x5\r\n", "10000000000000000\r\n", "1\r\nab\r\n"}) {
     UNSCOPED_INFO(received);
-    CHECK_THROWS_AS(decode(chunked_head(), received, 0), uring::bad_response);
+    CHECK_THROWS_AS(decode(chunked_head(), received, 0), uring::http::bad_response);
   }
   const std::string endless(body_decoder::line_bytes_max + 1, '1');
   CHECK_THROWS_WITH(decode(chunked_head(), endless, 7), ContainsSubstring("too long"));
@@ -158,15 +158,16 @@ TEST_CASE("07 chunks that make no sense are refused") {
 }
 
 TEST_CASE("07 a request names its host as the server knows it") {
-  CHECK_THAT(uring::to_text({.host = "example.com", .port = 80, .path = "/a?b"}),
+  CHECK_THAT(uring::http::to_text({.host = "example.com", .port = 80, .path = "/a?b"}),
              ContainsSubstring("GET /a?b HTTP/1.1\r\nHost: example.com\r\n"));
-  CHECK_THAT(uring::to_text({.host = "::1", .port = 8000, .path = "/"}),
+  CHECK_THAT(uring::http::to_text({.host = "::1", .port = 8000, .path = "/"}),
              ContainsSubstring("Host: [::1]:8000\r\n"));
   for (const std::string path : {"", "index.html", "/a b", "/a\r\nX: y", "/\x7f"}) {
     UNSCOPED_INFO(path);
-    CHECK_THROWS_AS(uring::to_text({.host = "h", .port = 80, .path = path}), std::invalid_argument);
+    CHECK_THROWS_AS(uring::http::to_text({.host = "h", .port = 80, .path = path}),
+                    std::invalid_argument);
   }
-  CHECK_THROWS_AS(uring::to_text({.host = "a\r\nb", .port = 80, .path = "/"}),
+  CHECK_THROWS_AS(uring::http::to_text({.host = "a\r\nb", .port = 80, .path = "/"}),
                   std::invalid_argument);
 }
 

@@ -2,7 +2,6 @@
 // As many bytes as no 32-bit length can name. None of them takes memory until it is written to.
 // Owns     the mapping.
 // Lifetime as long as its bytes are used.
-// Threads  any.
 // Errors   std::system_error if there is no address space for it.
 #pragma once
 

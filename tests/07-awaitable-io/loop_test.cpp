@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task 07.3: the loop that runs until every task has ended.
+// Task 07.4: the loop, which runs until every task has ended.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "counted.hpp"
+#include "io_context.hpp"
 #include "operations.hpp"
 #include "process_counts.hpp"
 #include "socket_pair.hpp"
@@ -56,6 +57,11 @@ task<> fail_after_a_nop(io_context& context) {
   throw std::runtime_error{"the first to fail"};
 }
 
+task<> stop_after_a_nop(io_context& context) {
+  (void)co_await uring::nop_op(context);
+  context.stop();
+}
+
 task<std::string> what_a_second_run_says(io_context& context) {
   try {
     context.run();
@@ -74,7 +80,7 @@ task<> wait_for_data(io_context& context, int socket, int& ended_with) {
 
 }  // namespace
 
-TEST_CASE("07.3 run returns when the last task has ended", "[07.3]") {
+TEST_CASE("07.4 run returns when the last task has ended", "[07.4]") {
   const watchdog deadline{3s, "run() turns as long as there are tasks, and no longer"};
   io_context context;
   int done = 0;
@@ -86,7 +92,7 @@ TEST_CASE("07.3 run returns when the last task has ended", "[07.3]") {
   CHECK(context.in_flight() == 0);
 }
 
-TEST_CASE("07.3 run has nothing to do without tasks", "[07.3]") {
+TEST_CASE("07.4 run has nothing to do without tasks", "[07.4]") {
   const watchdog deadline{3s, "there is no task, so there is nothing to wait for"};
   io_context context;
   int done = 0;
@@ -97,7 +103,7 @@ TEST_CASE("07.3 run has nothing to do without tasks", "[07.3]") {
   CHECK(done == 1);
 }
 
-TEST_CASE("07.3 tasks on one thread take turns", "[07.3]") {
+TEST_CASE("07.4 tasks on one thread take turns", "[07.4]") {
   const watchdog deadline{3s, "each completion resumes its own task"};
   io_context context;
   std::string notes;
@@ -108,7 +114,7 @@ TEST_CASE("07.3 tasks on one thread take turns", "[07.3]") {
   CHECK(notes == "a1 b1 a2 b2 ");
 }
 
-TEST_CASE("07.3 everything that has completed is delivered", "[07.3]") {
+TEST_CASE("07.4 everything that has completed is delivered", "[07.4]") {
   const watchdog deadline{3s, "one turn may bring many completions: deliver all of them"};
   io_context context;
   int done = 0;
@@ -117,7 +123,7 @@ TEST_CASE("07.3 everything that has completed is delivered", "[07.3]") {
   CHECK(done == 100);
 }
 
-TEST_CASE("07.3 tasks that nothing can wake are an error, not a sleep", "[07.3]") {
+TEST_CASE("07.4 tasks that nothing can wake are an error, not a sleep", "[07.4]") {
   const watchdog deadline{3s, "nothing is in flight, so nothing will ever complete: say so"};
   io_context context;
   context.spawn(wait_for_nobody());
@@ -127,7 +133,7 @@ TEST_CASE("07.3 tasks that nothing can wake are an error, not a sleep", "[07.3]"
   CHECK(counted::live() == 0);
 }
 
-TEST_CASE("07.3 who fails before it wakes another is the one that is told of", "[07.3]") {
+TEST_CASE("07 run throws what escaped a task, not that another then waits in vain", "[07]") {
   const watchdog deadline{3s, "nothing is in flight, so nothing will ever complete: say so"};
   io_context context;
   context.spawn(wait_for_nobody());
@@ -137,14 +143,24 @@ TEST_CASE("07.3 who fails before it wakes another is the one that is told of", "
   CHECK(counted::live() == 0);
 }
 
-TEST_CASE("07.3 a result comes out of run", "[07.3]") {
+TEST_CASE("07.4 tasks that nothing can wake are an error during a stop, too", "[07.4]") {
+  const watchdog deadline{3s, "a stop wakes operations, and this task waits for none: say so"};
+  io_context context;
+  context.spawn(wait_for_nobody());
+  context.spawn(stop_after_a_nop(context));
+  CHECK_THROWS_MATCHES(context.run(), std::logic_error,
+                       Catch::Matchers::MessageMatches(ContainsSubstring("in flight")));
+  CHECK(counted::live() == 0);
+}
+
+TEST_CASE("07.4 a result comes out of run", "[07.4]") {
   const watchdog deadline{3s, "run() turns as long as there are tasks, and no longer"};
   io_context context;
   CHECK(context.run(answer_after_a_nop(context)) == 42);
   CHECK_THROWS_WITH(context.run(fail_after_a_nop(context)), "the first to fail");
 }
 
-TEST_CASE("07.3 run inside a coroutine throws, and says what to do instead", "[07.3]") {
+TEST_CASE("07.4 run inside a coroutine throws, and says what to do instead", "[07.4]") {
   const watchdog deadline{3s, "it would wait for the very task that has called it"};
   io_context context;
   CHECK_THAT(context.run(what_a_second_run_says(context)), ContainsSubstring("co_await it"));
@@ -152,7 +168,7 @@ TEST_CASE("07.3 run inside a coroutine throws, and says what to do instead", "[0
   CHECK(context.run(answer_after_a_nop(context)) == 42);
 }
 
-TEST_CASE("07.3 a hundred operations in flight go through a queue of four", "[07.3]") {
+TEST_CASE("07.4 a hundred operations in flight go through a queue of four", "[07.4]") {
   const watchdog deadline{5s, "completions beyond the queue's size wait in the kernel: reap again"};
   io_context context{tiny};
   int done = 0;
@@ -161,7 +177,7 @@ TEST_CASE("07.3 a hundred operations in flight go through a queue of four", "[07
   CHECK(done == 1000);
 }
 
-TEST_CASE("07.3 what escapes one task ends the others, and run throws it", "[07.3]") {
+TEST_CASE("07 an exception that escapes one task ends the others, and run throws it", "[07]") {
   const watchdog deadline{5s, "an exception escaped: what the others wait for is to be canceled"};
   const course_test::socket_pair silent = course_test::unix_pair();
   int ended_with = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task 07.4, and each operation on sockets, time and rings: what it does, and how it fails.
+// Task 07.5, and each operation on sockets, time and rings: what it does, and how it fails.
 #include "operations.hpp"
 
 #include <netinet/in.h>
@@ -8,7 +8,6 @@
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
-#include <coroutine>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -19,6 +18,7 @@
 
 #include "bytes.hpp"
 #include "file_operations.hpp"
+#include "io_context.hpp"
 #include "large_span.hpp"
 #include "listen.hpp"
 #include "process_counts.hpp"
@@ -69,34 +69,44 @@ task<> nops(io_context& context, int count) {
   for (int i = 0; i < count; ++i) (void)co_await uring::nop_op(context);
 }
 
-// What another ring sends arrives here: one message.
-class message : public uring::io_operation {
+// Notes what another ring sends, and then stops its own.
+class stopping_receiver final : public uring::message_receiver {
  public:
-  explicit message(io_context& context) : io_operation{&on_completion} { context.expect_message(); }
+  explicit stopping_receiver(io_context& context) : context_{context} {
+    context.set_receiver(this);
+  }
+  ~stopping_receiver() { context_.set_receiver(nullptr); }
 
-  bool await_ready() const noexcept { return value_.has_value(); }
-  void await_suspend(std::coroutine_handle<> waiting) noexcept { waiting_ = waiting; }
-  int await_resume() const { return value_.value(); }
-
- private:
-  static void on_completion(io_operation& self, const uring::completion& done) {
-    auto& received = static_cast<message&>(self);
-    received.value_ = done.res;
-    if (received.waiting_) received.waiting_.resume();
+  void on_message(const uring::message& arrived) override {
+    last = arrived;
+    context_.stop();
   }
 
-  std::optional<int> value_;
-  std::coroutine_handle<> waiting_;
+  std::optional<uring::message> last;
+
+ private:
+  io_context& context_;
 };
 
-task<int> receive_message(message& from) {
-  const int value = co_await from;
-  co_return value;
+task<> wait_an_hour(io_context& context, int& error) {
+  const io_result ended = co_await uring::timeout_op(context, 1h);
+  error = ended.error();
+}
+
+task<> receive_one(io_context& context, int socket, std::span<std::byte> into, int& bytes) {
+  const io_result received = co_await uring::recv_op(context, socket, into);
+  bytes = received.fd();
+}
+
+// From a ring of its own, which ends with it.
+void send_message_to(io_context& receiver) {
+  io_context context;
+  REQUIRE(context.run(result_of(uring::msg_ring_op(context, receiver, 42, 17))) == 0);
 }
 
 }  // namespace
 
-TEST_CASE("07.4 recv receives what has come, as much as there is room for", "[07.4]") {
+TEST_CASE("07.5 recv receives what has come, as much as there is room for", "[07.5]") {
   const watchdog deadline{5s, "recv must not wait for more than has come"};
   fixture test;
   REQUIRE(::send(test.ours(), "hello", 5, MSG_NOSIGNAL) == 5);
@@ -110,7 +120,7 @@ TEST_CASE("07.4 recv receives what has come, as much as there is room for", "[07
   CHECK(test.result(uring::recv_op(test.context, test.theirs(), test.buffer)) == 200);
 }
 
-TEST_CASE("07.4 recv passes its flags on", "[07.4]") {
+TEST_CASE("07.5 recv passes its flags on", "[07.5]") {
   const watchdog deadline{5s, "recv must not wait for more than has come"};
   fixture test;
   REQUIRE(::send(test.ours(), "once", 4, MSG_NOSIGNAL) == 4);
@@ -122,7 +132,7 @@ TEST_CASE("07.4 recv passes its flags on", "[07.4]") {
   CHECK(test.result(uring::recv_op(test.context, test.theirs(), test.buffer)) == 0);
 }
 
-TEST_CASE("07.4 recv says what is wrong as an error", "[07.4]") {
+TEST_CASE("07.5 recv says what is wrong as an error", "[07.5]") {
   fixture test;
   CHECK(test.result(uring::recv_op(test.context, -1, test.buffer)) == -EBADF);
   test.sockets.ours = {};
@@ -132,7 +142,7 @@ TEST_CASE("07.4 recv says what is wrong as an error", "[07.4]") {
   CHECK(test.result(uring::recv_op(test.context, reset.theirs.get(), test.buffer)) == -ECONNRESET);
 }
 
-TEST_CASE("07.4 more bytes than a request can name are a short transfer", "[07.4]") {
+TEST_CASE("07.5 more bytes than a request can name are a short transfer", "[07.5]") {
   const watchdog deadline{5s, "a length of 4 GiB has become one of 0?"};
   fixture test;
   const course_test::large_span large;
@@ -140,11 +150,11 @@ TEST_CASE("07.4 more bytes than a request can name are a short transfer", "[07.4
   UNSCOPED_INFO("an SQE has 32 bits for the length: 4 GiB must not become 0, which reads as EOF");
   CHECK(test.result(uring::recv_op(test.context, test.theirs(), large.bytes())) == 3);
   constexpr int at_once = MSG_NOSIGNAL | MSG_DONTWAIT;
-  UNSCOPED_INFO("nor may a send of 4 GiB send nothing: who sends the rest would never end");
+  UNSCOPED_INFO("nor may a send of 4 GiB send nothing: a loop that sends the rest would never end");
   CHECK(test.result(uring::send_op(test.context, test.ours(), large.bytes(), at_once)) > 0);
 }
 
-TEST_CASE("07.4 a duration becomes whole seconds and the nanoseconds that are left", "[07.4]") {
+TEST_CASE("07.5 a duration becomes whole seconds and the nanoseconds that are left", "[07.5]") {
   struct row {
     std::chrono::nanoseconds duration;
     long long seconds;
@@ -164,7 +174,7 @@ TEST_CASE("07.4 a duration becomes whole seconds and the nanoseconds that are le
   }
 }
 
-TEST_CASE("07.4 the kernel gets the address of a time that lives as long as the wait", "[07.4]") {
+TEST_CASE("07.5 the kernel gets the address of a time that lives as long as the wait", "[07.5]") {
   const uring::prepare_timeout prepare{uring::to_timespec(2s)};
   ::io_uring_sqe sqe{};
   prepare(sqe);
@@ -173,8 +183,8 @@ TEST_CASE("07.4 the kernel gets the address of a time that lives as long as the 
   CHECK(sqe.opcode == IORING_OP_TIMEOUT);
 }
 
-TEST_CASE("07.4 a time that has passed already is over at once", "[07.4]") {
-  const watchdog deadline{5s, "whoever sleeps until some time may come late: that is no error"};
+TEST_CASE("07.5 a time that has passed already is over at once", "[07.5]") {
+  const watchdog deadline{5s, "a task that sleeps until some time may come late: that is no error"};
   io_context context;
   for (const std::chrono::milliseconds after : {0ms, -1ms, -100'000ms}) {
     int error = 0;
@@ -184,7 +194,7 @@ TEST_CASE("07.4 a time that has passed already is over at once", "[07.4]") {
   }
 }
 
-TEST_CASE("07.4 a timeout ends when its time has passed, whatever else completes", "[07.4]") {
+TEST_CASE("07.5 a timeout ends when its time has passed, whatever else completes", "[07.5]") {
   const watchdog deadline{5s, "it was to be 40 ms: are they seconds?"};
   io_context context;
   int error = 0;
@@ -199,7 +209,7 @@ TEST_CASE("07.4 a timeout ends when its time has passed, whatever else completes
   CHECK(took >= 40ms);
 }
 
-TEST_CASE("07.4 a task ticks while everybody else is idle", "[07.4]") {
+TEST_CASE("07.5 a task ticks while everybody else is idle", "[07.5]") {
   const watchdog deadline{5s, "ten ticks of 20 ms"};
   io_context context;
   int ticks = 0;
@@ -303,17 +313,53 @@ TEST_CASE("07 shutdown tells the peer that this was all") {
   CHECK(test.result(uring::shutdown_op(test.context, -1, SHUT_WR)) == -EBADF);
 }
 
-TEST_CASE("07 a message reaches the ring of another thread") {
+TEST_CASE("07 a message brings a word and a value to the ring of another thread") {
   const watchdog deadline{5s, "the message was sent"};
-  io_context receiver;
-  message word{receiver};
+  io_context context;
+  int error = 0;
+  stopping_receiver receiver{context};
+  context.spawn(wait_an_hour(context, error));
   int sent = -1;
   std::jthread sender{[&] {
-    io_context context;
-    sent = context.run(result_of(uring::msg_ring_op(context, receiver, word, 17)));
+    io_context own;
+    sent = own.run(result_of(uring::msg_ring_op(own, context, 0xabcd'ef01'2345'6788, -5)));
   }};
-  CHECK(receiver.run(receive_message(word)) == 17);
+  context.run();
   sender.join();
   CHECK(sent == 0);
-  CHECK(receiver.in_flight() == 0);
+  REQUIRE(receiver.last.has_value());
+  CHECK(receiver.last->word == 0xabcd'ef01'2345'6788);
+  CHECK(receiver.last->value == -5);
+  CHECK(error == ECANCELED);
+  CHECK(context.in_flight() == 0);
+}
+
+TEST_CASE("07 a message that nobody expects comes before anything is in flight, and harms nobody") {
+  const watchdog deadline{5s, "a message is not waited for, and wakes no task"};
+  for (const uring::ring_mode mode : {uring::ring_mode::plain, uring::ring_mode::defer}) {
+    io_context receiver{{.mode = mode}};
+    send_message_to(receiver);
+    receiver.run();
+    CHECK(receiver.in_flight() == 0);
+    receiver.run(nops(receiver, 3));
+    CHECK(receiver.in_flight() == 0);
+    send_message_to(receiver);  // and its ring ends with one that it has not looked at
+  }
+}
+
+TEST_CASE("07 a message that nobody expects comes while tasks wait, and harms nobody") {
+  const watchdog deadline{5s, "a message is not waited for, and wakes no task"};
+  fixture test;
+  int bytes = 0;
+  test.context.spawn(receive_one(test.context, test.theirs(), test.buffer, bytes));
+  const std::size_t in_flight = test.context.in_flight();
+  for (int i = 0; i < 3; ++i) send_message_to(test.context);
+  test.context.turn();
+  CHECK(bytes == 0);
+  UNSCOPED_INFO("the recv has not completed: a message must not be counted as a completion");
+  CHECK(test.context.in_flight() == in_flight);
+  REQUIRE(::send(test.ours(), "x", 1, MSG_NOSIGNAL) == 1);
+  test.context.run();
+  CHECK(bytes == 1);
+  CHECK(test.context.in_flight() == 0);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // One request, awaited: its res, as the kernel gave it.
-// Owns     nothing.
 // Lifetime what the request leads to must live until the task has ended.
 // Threads  the one that runs the request's context.
 // Errors   none: a failure is a negative number.

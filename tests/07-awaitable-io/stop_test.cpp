@@ -21,19 +21,22 @@
 #include "fd_scope.hpp"
 #include "feature.hpp"
 #include "file_operations.hpp"
+#include "io_context.hpp"
 #include "listen.hpp"
+#include "manual_ring.hpp"
+#include "noting_canceler.hpp"
 #include "operations.hpp"
 #include "path_operations.hpp"
 #include "pipe_ends.hpp"
 #include "refuse_calls.hpp"
 #include "scope_exit.hpp"
-#include "scripted_kernel.hpp"
 #include "socket_pair.hpp"
 #include "watchdog.hpp"
 
 using namespace std::chrono_literals;
 using course_test::counted;
-using course_test::scripted_kernel;
+using course_test::manual_ring;
+using course_test::noting_canceler;
 using course_test::watchdog;
 using uring::io_context;
 using uring::io_request;
@@ -105,17 +108,16 @@ task<> receive_into_own_frame(io_context& context, int socket) {
   (void)co_await uring::recv_op(context, socket, buffer);
 }
 
-task<> cancel_soon(io_context& context, const uring::io_operation*& target) {
+// Asks the kernel for what chapter 08's source will ask it: to end one operation, by its address.
+task<> cancel_soon(io_context& context, const noting_canceler& of) {
   (void)co_await uring::nop_op(context);
-  context.cancel(*target);
+  const auto target = reinterpret_cast<std::uint64_t>(&of.in_flight.front());
+  context.start_unheard(
+      [target](::io_uring_sqe& sqe) { ::io_uring_prep_cancel64(&sqe, target, 0); });
 }
 
-task<> be_canceled(io_context& context, silence& nothing, const uring::io_operation*& self,
-                   int& error) {
-  uring::io_awaitable receiving{
-      uring::recv_op(context, nothing.sockets.theirs.get(), nothing.buffer)};
-  self = &receiving;
-  const io_result ended = co_await receiving;
+task<> receive_through(uring::io_handle io, silence& nothing, int& error) {
+  const io_result ended = co_await uring::recv_op(io, nothing.sockets.theirs.get(), nothing.buffer);
   error = ended.error();
 }
 
@@ -143,7 +145,7 @@ TEST_CASE("07 a stop ends operations that wait for what does not come") {
   CHECK(fds.leaked().empty());
 }
 
-TEST_CASE("07 after a stop what starts to wait is canceled as well") {
+TEST_CASE("07 after a stop an operation that starts to wait is canceled as well") {
   const watchdog deadline{5s, "a task that starts something new has to be canceled again"};
   silence nothing;
   int canceled = 0;
@@ -155,7 +157,7 @@ TEST_CASE("07 after a stop what starts to wait is canceled as well") {
   CHECK(counted::live() == 0);
 }
 
-TEST_CASE("07 after a stop what need not wait is done") {
+TEST_CASE("07 after a stop an operation that need not wait is done") {
   const watchdog deadline{5s, "a stop has to cancel whatever waits"};
   const int extra = ::dup(0);
   REQUIRE(extra >= 0);
@@ -195,15 +197,17 @@ TEST_CASE("07 tasks that nobody has run end with their context") {
 }
 
 TEST_CASE("07 a canceled operation completes with ECANCELED, and only that one") {
-  const watchdog deadline{5s, "cancel() asks the kernel by the operation's address"};
+  const watchdog deadline{5s, "the kernel is asked by the operation's address"};
   silence nothing;
-  const uring::io_operation* target = nullptr;
   int error = 0;
   io_context context;
-  context.spawn(be_canceled(context, nothing, target, error));
-  context.spawn(cancel_soon(context, target));
+  noting_canceler canceler{context};
+  context.spawn(receive_through(canceler, nothing, error));
+  context.spawn(cancel_soon(context, canceler));
   context.run();
   CHECK(error == ECANCELED);
+  CHECK(canceler.in_flight.empty());
+  CHECK(context.in_flight() == 0);
   CHECK_FALSE(context.is_stopping());
 }
 
@@ -238,36 +242,13 @@ TEST_CASE("07 a ring that fails ends every task before run throws") {
   CHECK(counted::live() == 0);
 }
 
-TEST_CASE("07 an operation with more completions to come stays in flight") {
-  io_context context;
-  int calls = 0;
-  struct counting : uring::io_operation {
-    explicit counting(int& to)
-        : io_operation{[](io_operation& self, const uring::completion&) {
-            ++static_cast<counting&>(self).calls;
-          }},
-          calls{to} {}
-    int& calls;
-  } operation{calls};
-  scripted_kernel kernel{context};
-  context.start(operation, [](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); });
-  const ::io_uring_sqe request = kernel.take();
-  kernel.answer(request, 1, IORING_CQE_F_MORE);
-  kernel.answer(request, 2, IORING_CQE_F_MORE);
-  UNSCOPED_INFO("IORING_CQE_F_MORE: the kernel goes on working for it");
-  CHECK(context.in_flight() == 1);
-  kernel.answer(request, 3);
-  CHECK(context.in_flight() == 0);
-  CHECK(calls == 3);
-}
-
 TEST_CASE("07 completions in any order leave no frame and touch none that is gone") {
   constexpr int tasks = 40;
   for (unsigned seed = 1; seed <= 20; ++seed) {
     silence nothing;
     int canceled = 0;
     io_context context;
-    scripted_kernel kernel{context};
+    manual_ring kernel{context};
     std::vector<::io_uring_sqe> open;
     for (int i = 0; i < tasks; ++i) context.spawn(try_again(context, nothing, canceled, 3));
     unsigned random = seed;
@@ -284,7 +265,7 @@ TEST_CASE("07 completions in any order leave no frame and touch none that is gon
   }
 }
 
-TEST_CASE("07 a scope's end is acted upon whatever way it is left") {
+TEST_CASE("07 scope_exit acts whatever way its scope is left") {
   std::string order;
   const auto leave_by_throwing = [&order] {
     const uring::scope_exit first{[&order] { order += "first "; }};

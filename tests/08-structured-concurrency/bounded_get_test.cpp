@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "bounded_get.hpp"
-#include "bounded_io.hpp"
 #include "cancel_source.hpp"
 #include "http_address.hpp"
 #include "http_town.hpp"
@@ -23,22 +22,24 @@
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 using course_test::http_town;
-using uring::body_in_memory;
 using uring::cancel_source;
 using uring::io_context;
 using uring::task;
+using uring::http::body_in_memory;
 
 namespace {
 
 struct attempt {
+  explicit attempt(io_context& context) : ended{context} {}
+
   std::string said = "nothing";  // the body, or what was thrown instead
   cancel_source ended;
 };
 
-task<> get(io_context& context, std::string address, cancel_source& source, attempt& into) {
-  const uring::get_request request = uring::parse_address(address);
+task<> get(std::string address, cancel_source& source, attempt& into) {
+  const uring::http::get_request request = uring::http::parse_address(address);
   try {
-    into.said = co_await uring::bounded_get(context, request, source);
+    into.said = co_await uring::http::bounded_get(source, request);
   } catch (const std::exception& error) {
     into.said = error.what();
   }
@@ -49,8 +50,7 @@ task<> get(io_context& context, std::string address, cancel_source& source, atte
 task<> cancel_soon(io_context& context, cancel_source& source, attempt& waiting) {
   (void)co_await uring::timeout_op(context, 20ms);
   source.cancel();
-  const uring::io_result ended =
-      co_await uring::cancelable(uring::timeout_op(context, 3s), waiting.ended);
+  const uring::io_result ended = co_await uring::timeout_op(waiting.ended, 3s);
   UNSCOPED_INFO("a wait of the GET does not listen to the source");
   CHECK(ended.error() == ECANCELED);
   if (ended.error() == ETIME) context.stop();
@@ -65,14 +65,14 @@ task<> add(body_in_memory& to, const std::vector<std::byte>& bytes) {
 TEST_CASE("08 a GET ends when it is canceled, before it connects and while it receives", "[08]") {
   const http_town town;
   io_context context;
-  cancel_source source;
-  attempt waiting;
-  context.spawn(get(context, town.at("/never"), source, waiting));
+  cancel_source source{context};
+  attempt waiting{context};
+  context.spawn(get(town.at("/never"), source, waiting));
   context.spawn(cancel_soon(context, source, waiting));
   context.run();
   CHECK_THAT(waiting.said, ContainsSubstring("recv: ECANCELED"));
-  attempt late;
-  context.spawn(get(context, town.at("/bytes/1"), source, late));
+  attempt late{context};
+  context.spawn(get(town.at("/bytes/1"), source, late));
   context.run();
   CHECK_THAT(late.said, ContainsSubstring("connect: 127.0.0.1: ECANCELED"));
 }

@@ -11,12 +11,14 @@
 #include <string>
 #include <thread>
 
-#include "bounded_io.hpp"
 #include "bytes.hpp"
 #include "counted.hpp"
+#include "deadline.hpp"
+#include "io_context.hpp"
 #include "operations.hpp"
 #include "ring_modes.hpp"
 #include "socket_pair.hpp"
+#include "task.hpp"
 
 using namespace std::chrono_literals;
 using course_test::counted;

@@ -193,7 +193,7 @@ TEST_CASE("08 fetch --fail-fast cancels what is in flight, and begins nothing mo
   CHECK_THAT(program.stderr_text, ContainsSubstring("/bytes/1: not begun: another one failed"));
 }
 
-TEST_CASE("08 fetch tells what was canceled from what was late", "[08]") {
+TEST_CASE("08 fetch tells a canceled request from a late one", "[08]") {
   const http_town town;
   const full_listener nobody_accepts;
   const finished_program program = run(
@@ -203,7 +203,7 @@ TEST_CASE("08 fetch tells what was canceled from what was late", "[08]") {
   CHECK_THAT(program.stderr_text, ContainsSubstring("/: canceled: another one failed"));
 }
 
-TEST_CASE("08 fetch refuses what is no address, and no window", "[08]") {
+TEST_CASE("08 fetch refuses a bad address and a window of 0", "[08]") {
   for (const std::string port : {"99999", "0", "-1", "http", "80x", ""}) {
     const finished_program program = run("08-fetch", {"localhost:" + port + "/"});
     CHECK(program.status == exited(1));
@@ -239,7 +239,7 @@ TEST_CASE("08 count_chars has the same totals in three ways", "[08]") {
   CHECK_THAT(first, EndsWith("    250974 of    1870877  in all\n"));
 }
 
-TEST_CASE("08 count_chars names what it cannot read, and counts the rest", "[08]") {
+TEST_CASE("08 count_chars names files that it cannot read, and counts the rest", "[08]") {
   const folder files;
   const std::string good = files.add("good", "a\nb\n");
   for (const std::string how : {"sequential", "threads", "ring"}) {

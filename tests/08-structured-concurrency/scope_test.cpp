@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task 08.5: a scope counts its tasks, ends them together, and is left last.
+// Task 08.5: a scope starts its tasks, ends them together, and is left last.
 #include "scope.hpp"
 
 #include <array>
@@ -8,21 +8,24 @@
 #include <cerrno>
 #include <chrono>
 #include <coroutine>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "bounded_io.hpp"
+#include "cancel_source.hpp"
 #include "counted.hpp"
 #include "ending_process.hpp"
 #include "operations.hpp"
 #include "silent_socket.hpp"
+#include "stack_use.hpp"
 #include "turns.hpp"
 
 using namespace std::chrono_literals;
 using course_test::counted;
 using course_test::pass_turns;
 using course_test::silent_socket;
+using course_test::stack_use;
 using uring::io_context;
 using uring::io_result;
 using uring::scope;
@@ -35,10 +38,9 @@ task<> note_after(io_context& context, int turns, std::string& log, char what, c
   log += what;
 }
 
-task<> listen(io_context& context, int fd, uring::cancel_source& source, int& canceled, counted) {
+task<> listen(int fd, uring::cancel_source& source, int& canceled, counted) {
   std::array<std::byte, 16> buffer;
-  const io_result received =
-      co_await uring::cancelable(uring::recv_op(context, fd, buffer), source);
+  const io_result received = co_await uring::recv_op(source, fd, buffer);
   if (received) FAIL_CHECK("recv returned, but nothing was written: it was not canceled");
   if (received.error() == ECANCELED) ++canceled;
 }
@@ -64,58 +66,96 @@ task<> wait_for_nobody(std::string& log) {
   co_await std::suspend_always{};
 }
 
+task<> spawn_waits_for_nobody(scope& tasks, std::string& log) {
+  for (int i = 0; i < 10; ++i) tasks.spawn(wait_for_nobody(log));
+  co_return;
+}
+
 task<> own_what_tasks_use(io_context& context, counted) {
   std::string log;
   scope tasks{context};
-  for (int i = 0; i < 10; ++i) tasks.spawn(wait_for_nobody(log));
-  co_await tasks.join();
+  co_await tasks.run(spawn_waits_for_nobody(tasks, log));
 }
 
-task<std::string> what_join_throws(scope& joined) {
+task<std::string> what_run_throws(scope& running, task<> body) {
   try {
-    co_await joined.join();
+    co_await running.run(std::move(body));
   } catch (const std::runtime_error& error) {
     co_return error.what();
   }
   co_return "nothing";
 }
 
+task<> do_nothing() {
+  co_return;
+}
+
 }  // namespace
 
-TEST_CASE("08.5 join waits for every task", "[08.5]") {
+TEST_CASE("08.5 run returns when the body and every spawned task have ended", "[08.5]") {
   struct check {
-    static task<> run(io_context& context) {
-      std::string log;
-      scope tasks{context};
+    static task<> body(io_context& context, scope& tasks, std::string& log) {
       tasks.spawn(note_after(context, 3, log, 'c', {}));
       tasks.spawn(note_after(context, 1, log, 'a', {}));
       tasks.spawn(note_after(context, 2, log, 'b', {}));
-      UNSCOPED_INFO("each task counts from its start to its end");
-      CHECK(tasks.size() == 3);
-      co_await tasks.join();
-      UNSCOPED_INFO("join went on before the last task had ended");
+      UNSCOPED_INFO("three tasks, and the body itself: it is the first task of its scope");
+      CHECK(tasks.size() == 4);
+      co_return;
+    }
+    static task<> run(io_context& context, bool& is_over) {
+      std::string log;
+      scope tasks{context};
+      co_await tasks.run(body(context, tasks, log));
+      UNSCOPED_INFO("run() returned before the last task had ended");
       CHECK(log == "abc");
       CHECK(tasks.size() == 0);
+      is_over = true;
     }
   };
   io_context context;
-  UNSCOPED_INFO("the last task to end resumes who joins; if nobody does, every task waits");
-  context.run(check::run(context));
+  bool is_over = false;
+  UNSCOPED_INFO(
+      "if every task waits, nobody resumed the coroutine that awaits run(): on_empty() has its "
+      "handle in continuation_, and returning that handle resumes it");
+  CHECK_NOTHROW(context.run(check::run(context, is_over)));
+  CHECK(is_over);
   CHECK(counted::live() == 0);
 }
 
-TEST_CASE("08.5 nothing of a task outlives the join, its parameters neither", "[08.5]") {
+TEST_CASE("08.5 a body that goes on after its tasks have ended keeps the scope open", "[08.5]") {
   struct check {
+    static task<> body(io_context& context, scope& tasks, std::string& log) {
+      tasks.spawn(note_after(context, 0, log, 'a', {}));
+      co_await pass_turns(context, 2);
+      tasks.spawn(note_after(context, 1, log, 'b', {}));
+      co_await pass_turns(context, 3);
+      log += 'c';
+    }
     static task<> run(io_context& context) {
       std::string log;
       scope tasks{context};
+      co_await tasks.run(body(context, tasks, log));
+      CHECK(log == "abc");
+    }
+  };
+  io_context context;
+  context.run(check::run(context));
+}
+
+TEST_CASE("08.5 nothing of a task outlives run, not even a parameter", "[08.5]") {
+  struct check {
+    static task<> body(io_context& context, scope& tasks, std::string& log) {
       for (int turns = 0; turns < 4; ++turns) {
         tasks.spawn(note_after(context, turns, log, 'x', {}));
       }
-      co_await tasks.join();
+      co_return;
+    }
+    static task<> run(io_context& context) {
+      std::string log;
+      scope tasks{context};
+      co_await tasks.run(body(context, tasks, log));
       UNSCOPED_INFO(
-          "a parameter lives in the task's frame until that is destroyed: destroy it before the "
-          "joiner goes on");
+          "a parameter lives in its task's frame: run() returned while such a frame was there");
       CHECK(counted::live() == 0);
     }
   };
@@ -123,25 +163,54 @@ TEST_CASE("08.5 nothing of a task outlives the join, its parameters neither", "[
   context.run(check::run(context));
 }
 
-TEST_CASE("08.5 a scope whose tasks have all ended is joined at once", "[08.5]") {
+TEST_CASE("08.5 a scope whose tasks end at once is left at once", "[08.5]") {
   struct check {
-    static task<> run(io_context& context) {
+    static task<> body(io_context& context, scope& tasks, std::string& log) {
+      tasks.spawn(note_after(context, 0, log, 'x', {}));
+      co_return;
+    }
+    static task<> run(io_context& context, bool& is_over) {
       std::string log;
       scope tasks{context};
-      tasks.spawn(note_after(context, 0, log, 'x', {}));
-      CHECK(tasks.size() == 0);
-      UNSCOPED_INFO("nobody is left who could resume the joiner: it must not suspend");
-      co_await tasks.join();
+      co_await tasks.run(body(context, tasks, log));
       scope empty{context};
-      co_await empty.join();
+      co_await empty.run(do_nothing());
       CHECK(log == "x");
+      is_over = true;
     }
   };
   io_context context;
-  context.run(check::run(context));
+  bool is_over = false;
+  UNSCOPED_INFO(
+      "every task had ended before the coroutine waited: then no task is left that could resume "
+      "it, and it must not suspend (await_ready)");
+  CHECK_NOTHROW(context.run(check::run(context, is_over)));
+  CHECK(is_over);
 }
 
-TEST_CASE("08.5 a task may spawn another while the scope is being joined", "[08.5]") {
+TEST_CASE("08.5 a scope can be run again", "[08.5]") {
+  struct check {
+    static task<> body(io_context& context, scope& tasks, int turns, std::string& log) {
+      tasks.spawn(note_after(context, turns, log, static_cast<char>('0' + turns), {}));
+      co_return;
+    }
+    static task<> run(io_context& context, std::string& log) {
+      scope tasks{context};
+      for (const int turns : {2, 0, 1, 0}) {
+        co_await tasks.run(body(context, tasks, turns, log));
+      }
+    }
+  };
+  io_context context;
+  std::string log;
+  UNSCOPED_INFO(
+      "on_empty() gave a handle that it had given before: continuation_ must be null again when it "
+      "is used up (std::exchange)");
+  context.run(check::run(context, log));
+  CHECK(log == "2010");
+}
+
+TEST_CASE("08.5 a task may spawn another while run waits", "[08.5]") {
   struct check {
     static task<> spawn_more(io_context& context, scope& into, std::string& log, int depth) {
       co_await pass_turns(context, 1);
@@ -151,9 +220,8 @@ TEST_CASE("08.5 a task may spawn another while the scope is being joined", "[08.
     static task<> run(io_context& context) {
       std::string log;
       scope tasks{context};
-      tasks.spawn(spawn_more(context, tasks, log, 5));
-      co_await tasks.join();
-      UNSCOPED_INFO("join went on while a task of the scope was still there");
+      co_await tasks.run(spawn_more(context, tasks, log, 5));
+      UNSCOPED_INFO("run() returned while a task of the scope was still there");
       CHECK(log == "543210");
     }
   };
@@ -161,21 +229,25 @@ TEST_CASE("08.5 a task may spawn another while the scope is being joined", "[08.
   context.run(check::run(context));
 }
 
-TEST_CASE("08.5 an exception cancels the other tasks, and join throws it", "[08.5]") {
+TEST_CASE("08.5 an exception cancels the other tasks, and run throws it", "[08.5]") {
   struct check {
+    static task<> body(io_context& context, scope& tasks, int fd, int& canceled) {
+      tasks.spawn(listen(fd, tasks.source(), canceled, {}));
+      tasks.spawn(fail_after(context, 2, "the first", {}));
+      tasks.spawn(fail_after(context, 3, "the second", {}));
+      tasks.spawn(listen(fd, tasks.source(), canceled, {}));
+      co_return;
+    }
     static task<> run(io_context& context, int fd) {
       int canceled = 0;
       scope tasks{context};
-      tasks.spawn(listen(context, fd, tasks.source(), canceled, {}));
-      tasks.spawn(fail_after(context, 2, "the first", {}));
-      tasks.spawn(fail_after(context, 3, "the second", {}));
-      tasks.spawn(listen(context, fd, tasks.source(), canceled, {}));
-      const std::string thrown = co_await what_join_throws(tasks);
-      UNSCOPED_INFO("the first exception that escaped a task is what join throws");
+      const std::string thrown =
+          co_await what_run_throws(tasks, body(context, tasks, fd, canceled));
+      UNSCOPED_INFO("the first exception that escaped a task is what run() throws");
       CHECK(thrown == "the first");
       UNSCOPED_INFO("the siblings wait for nothing: an exception ends them");
       CHECK(canceled == 2);
-      const std::string again = co_await what_join_throws(tasks);
+      const std::string again = co_await what_run_throws(tasks, do_nothing());
       UNSCOPED_INFO("thrown once, and then over");
       CHECK(again == "nothing");
     }
@@ -184,17 +256,45 @@ TEST_CASE("08.5 an exception cancels the other tasks, and join throws it", "[08.
   const silent_socket silent;
   context.run(check::run(context, silent.fd()));
   CHECK(counted::live() == 0);
-  CHECK(context.in_flight() == 0);
+}
+
+TEST_CASE("08.5 an exception leaves what is outside the scope alone", "[08.5]") {
+  struct check {
+    static task<> fail_inside(io_context& context, std::string& thrown) {
+      scope tasks{context};
+      thrown = co_await what_run_throws(tasks, fail_after(context, 1, "inside", {}));
+    }
+    static task<> tick(io_context& context, int& error) {
+      const io_result ended = co_await uring::timeout_op(context, 30ms);
+      error = ended.error();
+    }
+  };
+  io_context context;
+  std::string thrown;
+  int error = 0;
+  context.spawn(check::tick(context, error));
+  context.spawn(check::fail_inside(context, thrown));
+  context.run();
+  CHECK(thrown == "inside");
+  UNSCOPED_INFO(
+      "a timer outside the scope was canceled: an exception ends the tasks of its own scope, "
+      "through source_, and not the whole queue");
+  CHECK(error == ETIME);
+  CHECK_FALSE(context.is_stopping());
 }
 
 TEST_CASE("08.5 a task that fails before it waits cancels those spawned after it", "[08.5]") {
   struct check {
+    static task<> body(io_context& context, scope& tasks, int fd, int& canceled) {
+      tasks.spawn(fail_after(context, 0, "at once", {}));
+      tasks.spawn(listen(fd, tasks.source(), canceled, {}));
+      co_return;
+    }
     static task<> run(io_context& context, int fd) {
       int canceled = 0;
       scope tasks{context};
-      tasks.spawn(fail_after(context, 0, "at once", {}));
-      tasks.spawn(listen(context, fd, tasks.source(), canceled, {}));
-      const std::string thrown = co_await what_join_throws(tasks);
+      const std::string thrown =
+          co_await what_run_throws(tasks, body(context, tasks, fd, canceled));
       CHECK(thrown == "at once");
       UNSCOPED_INFO("what the scope's source was given to after the failure must end at once");
       CHECK(canceled == 1);
@@ -205,22 +305,53 @@ TEST_CASE("08.5 a task that fails before it waits cancels those spawned after it
   context.run(check::run(context, silent.fd()));
 }
 
-TEST_CASE("08.5 cancel ends every task of the scope, and of the scopes below it", "[08.5]") {
+TEST_CASE("08.5 an exception between two spawns ends the task that was spawned before", "[08.5]") {
   struct check {
-    static task<> inner(io_context& context, int fd, uring::cancel_source& above, int& canceled) {
-      scope tasks{context, uring::child_of{above}};
-      for (int i = 0; i < 5; ++i) tasks.spawn(listen(context, fd, tasks.source(), canceled, {}));
-      co_await tasks.join();
+    static task<> body(scope& tasks, std::string what_tasks_use, int fd, int& canceled, counted) {
+      tasks.spawn(listen(fd, tasks.source(), canceled, {}));
+      if (!what_tasks_use.empty()) throw std::runtime_error{what_tasks_use};
+      tasks.spawn(listen(fd, tasks.source(), canceled, {}));
+      co_return;
     }
     static task<> run(io_context& context, int fd) {
       int canceled = 0;
-      scope outer{context};
-      for (int i = 0; i < 3; ++i) {
-        outer.spawn(inner(context, fd, outer.source(), canceled));
-      }
-      outer.spawn(listen(context, fd, outer.source(), canceled, {}));
-      outer.cancel();
-      co_await outer.join();
+      scope tasks{context};
+      const std::string thrown =
+          co_await what_run_throws(tasks, body(tasks, "between two", fd, canceled, {}));
+      CHECK(thrown == "between two");
+      UNSCOPED_INFO(
+          "run() must wait for the task that was spawned, though the body has thrown: it refers to "
+          "the frame around the scope");
+      CHECK(canceled == 1);
+      CHECK(tasks.size() == 0);
+    }
+  };
+  io_context context;
+  const silent_socket silent;
+  context.run(check::run(context, silent.fd()));
+  CHECK(counted::live() == 0);
+}
+
+TEST_CASE("08.5 cancel ends every task of the scope, and of the scopes below it", "[08.5]") {
+  struct check {
+    static task<> listen_to_all(scope& tasks, int fd, int& canceled) {
+      for (int i = 0; i < 5; ++i) tasks.spawn(listen(fd, tasks.source(), canceled, {}));
+      co_return;
+    }
+    static task<> inner(io_context& context, int fd, uring::cancel_source& above, int& canceled) {
+      scope tasks{context, uring::child_of{above}};
+      co_await tasks.run(listen_to_all(tasks, fd, canceled));
+    }
+    static task<> outer(io_context& context, scope& tasks, int fd, int& canceled) {
+      for (int i = 0; i < 3; ++i) tasks.spawn(inner(context, fd, tasks.source(), canceled));
+      tasks.spawn(listen(fd, tasks.source(), canceled, {}));
+      tasks.cancel();
+      co_return;
+    }
+    static task<> run(io_context& context, int fd) {
+      int canceled = 0;
+      scope tasks{context};
+      co_await tasks.run(outer(context, tasks, fd, canceled));
       CHECK(canceled == 16);
     }
   };
@@ -232,31 +363,33 @@ TEST_CASE("08.5 cancel ends every task of the scope, and of the scopes below it"
 
 TEST_CASE("08.5 stop() of the context ends a scope's tasks, and then its owner", "[08.5]") {
   struct check {
-    static task<> run(io_context& context, int fd, bool& joined) {
-      int canceled = 0;
-      scope tasks{context};
-      for (int i = 0; i < 10; ++i) tasks.spawn(listen(context, fd, tasks.source(), canceled, {}));
+    static task<> body(io_context& context, scope& tasks, int fd, int& canceled) {
+      for (int i = 0; i < 10; ++i) tasks.spawn(listen(fd, tasks.source(), canceled, {}));
       context.stop();
-      co_await tasks.join();
-      joined = canceled == 10;
+      co_return;
+    }
+    static task<> run(io_context& context, int fd, int& canceled) {
+      scope tasks{context};
+      co_await tasks.run(body(context, tasks, fd, canceled));
     }
   };
   io_context context;
   const silent_socket silent;
-  bool joined = false;
-  context.run(check::run(context, silent.fd(), joined));
-  CHECK(joined);
+  int canceled = 0;
+  context.run(check::run(context, silent.fd(), canceled));
+  CHECK(canceled == 10);
 }
 
 TEST_CASE("08.5 a hundred thousand tasks come and go", "[08.5]") {
   struct check {
+    static task<> body(io_context& context, scope& tasks, std::string& log) {
+      for (int i = 0; i < 100'000; ++i) tasks.spawn(note_after(context, i % 2, log, 'x', {}));
+      co_return;
+    }
     static task<> run(io_context& context) {
       std::string log;
       scope tasks{context};
-      for (int i = 0; i < 100'000; ++i) {
-        tasks.spawn(note_after(context, i % 2, log, 'x', {}));
-      }
-      co_await tasks.join();
+      co_await tasks.run(body(context, tasks, log));
       CHECK(log.size() == 100'000);
     }
   };
@@ -265,23 +398,51 @@ TEST_CASE("08.5 a hundred thousand tasks come and go", "[08.5]") {
   CHECK(counted::live() == 0);
 }
 
-#ifndef NDEBUG
-TEST_CASE("08.5 a scope that is left before its tasks have ended says so", "[08.5]") {
+TEST_CASE("08.5 a hundred thousand scopes, each in the one before, need no deep stack", "[08.5]") {
   struct check {
-    static task<> leave(io_context& context) {
-      std::string log;
+    static task<> run_in_run(io_context& context, int depth, stack_use& stack) {
+      stack.look();
+      if (depth == 0) co_await pass_turns(context, 1);
+      if (depth == 0) co_return;
       scope tasks{context};
-      tasks.spawn(note_after(context, 1, log, 'x', {}));
+      co_await tasks.run(run_in_run(context, depth - 1, stack));
+      stack.look();
+    }
+    static task<> spawn_inside(io_context& context, scope& above, int depth, stack_use& stack) {
+      stack.look();
+      if (depth > 0) above.spawn(run_one(context, depth, stack));
       co_return;
     }
+    static task<> run_one(io_context& context, int depth, stack_use& stack) {
+      scope tasks{context};
+      co_await tasks.run(spawn_inside(context, tasks, depth - 1, stack));
+      stack.look();
+    }
   };
+  io_context context;
+  stack_use stack;
+  for (const int depth : {5'000, 100'000}) {  // what needs too much at 5,000 crashes at 100,000
+    context.run(check::run_in_run(context, depth, stack));
+    UNSCOPED_INFO(
+        "run() in run(): the ends are calls in calls. on_empty() does not resume the coroutine "
+        "that waits, it returns its handle");
+    REQUIRE(stack.bytes() < stack_use::little);
+    context.run(check::run_one(context, depth, stack));
+    UNSCOPED_INFO("spawn() in a body: starts or ends are calls in calls");
+    REQUIRE(stack.bytes() < stack_use::little);
+  }
+}
+
+#ifndef NDEBUG
+TEST_CASE("08 a spawn outside run is refused with a sentence", "[08]") {
   const course_test::ending_process child = course_test::run_to_its_end([] {
     io_context context;
-    context.run(check::leave(context));
+    scope tasks{context};
+    tasks.spawn(do_nothing());
   });
-  UNSCOPED_INFO("its tasks refer to what is gone: nothing good can follow");
+  UNSCOPED_INFO("nobody would wait for this task");
   CHECK(child.status == course_test::killed_by(SIGABRT));
-  CHECK_THAT(child.stderr_text, Catch::Matchers::ContainsSubstring("co_await join() first"));
+  CHECK_THAT(child.stderr_text, Catch::Matchers::ContainsSubstring("while run() is awaited"));
 }
 #endif
 
@@ -291,4 +452,32 @@ TEST_CASE("08 tasks of a scope that nothing can wake go before what they refer t
   UNSCOPED_INFO("run() should say what is wrong, and no assert of the scope's instead");
   CHECK_THROWS_WITH(context.run(), Catch::Matchers::ContainsSubstring("in flight"));
   CHECK(counted::live() == 0);
+}
+
+TEST_CASE("08 scopes in scopes are destroyed from the inside when run gives up", "[08]") {
+  struct check {
+    static task<> body(io_context& context, scope& tasks, std::string& log, int depth) {
+      const last_words local{log};
+      for (int i = 0; i < 2; ++i) {
+        if (depth > 0) tasks.spawn(nest(context, log, depth - 1, {}));
+      }
+      co_await std::suspend_always{};
+    }
+    static task<> nest(io_context& context, std::string& above, int depth, counted) {
+      const last_words local{above};
+      std::string log;
+      scope tasks{context};
+      co_await tasks.run(body(context, tasks, log, depth));
+    }
+  };
+  std::string log;
+  {
+    io_context context;
+    context.spawn(check::nest(context, log, 4, {}));
+    context.spawn(check::nest(context, log, 4, {}));
+    CHECK_THROWS_WITH(context.run(), Catch::Matchers::ContainsSubstring("in flight"));
+    CHECK(counted::live() == 0);
+  }
+  UNSCOPED_INFO("each frame went once");
+  CHECK(log == "a rather long farewella rather long farewell");
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Tasks 08.3 and 08.4: a request, its deadline and its cancel are three requests with as many
-// answers. Here they come in every order and with every meaning, also those that are rare.
+// answers. Here they come in every order and with every meaning, even the rare ones. The frame goes
+// on after the last answer to its own requests, whatever the cancel's answer is and whenever it
+// comes.
 #include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>
@@ -9,14 +11,18 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "bounded_io.hpp"
+#include "cancel_source.hpp"
 #include "counted.hpp"
+#include "deadline.hpp"
+#include "io_context.hpp"
 #include "operations.hpp"
 #include "scripted_ring.hpp"
+#include "task.hpp"
 #include "when_all.hpp"
 
 using namespace std::chrono_literals;
@@ -59,24 +65,24 @@ const std::vector<meaning> meanings{
 // What the frame under test has seen, and the script around it.
 struct stage {
   bool has_ended = false;
-  bool too_early = false;  // there was an answer still to come
+  bool too_early = false;  // an answer to one of its own requests was still to come
+  bool too_late = false;   // it waited for the answer to the cancel
   int result = 0;
   std::string text;
-  std::size_t in_flight = 0;
 };
 
-task<> receive(io_context& context, bool has_deadline, cancel_source& source, stage& seen,
-               counted) {
+task<> receive(bool has_deadline, cancel_source& source, stage& seen, counted) {
   std::array<char, 16> buffer{};
-  std::optional<std::chrono::nanoseconds> at_most;
-  if (has_deadline) at_most = 1s;
-  const io_result received = co_await uring::with_deadline(
-      uring::recv_op(context, socket_number, std::as_writable_bytes(std::span{buffer})), at_most,
-      source);
+  const std::span<std::byte> into = std::as_writable_bytes(std::span{buffer});
+  io_result received{0};
+  if (has_deadline) {
+    received = co_await uring::with_deadline(uring::recv_op(source, socket_number, into), 1s);
+  } else {
+    received = co_await uring::recv_op(source, socket_number, into);
+  }
   seen.has_ended = true;
   seen.result = received ? static_cast<int>(received.count()) : -received.error();
   if (received) seen.text.assign(buffer.data(), received.count());
-  seen.in_flight = context.in_flight();
 }
 
 task<> cancel_now(cancel_source& source) {
@@ -84,7 +90,13 @@ task<> cancel_now(cancel_source& source) {
   co_return;
 }
 
-// Takes what was submitted, and then answers in the order given: one a turn, or all in one.
+// Keeps the loop turning until the last answer was given.
+task<> wait_for_the_script(io_context& context) {
+  (void)co_await uring::nop_op(context);
+}
+
+// Takes what was submitted, and then answers in the order given: one a turn, or all in one. Last of
+// all it answers the NOP.
 class answers_in_order {
  public:
   answers_in_order(std::vector<std::uint8_t> order, meaning how, bool together, stage& seen)
@@ -92,17 +104,33 @@ class answers_in_order {
 
   std::vector<scripted_answer> operator()(const std::vector<::io_uring_sqe>& submitted) {
     for (const ::io_uring_sqe& each : submitted) known_[each.opcode] = each;
+    look_at_the_frame();
+    if (seen_.too_early) next_ = order_.size();  // an answer would be written to what is gone
+    if (is_over_) return {};
     std::vector<scripted_answer> now;
     while (next_ < order_.size() && known_.count(order_[next_]) > 0) {
-      seen_.too_early = seen_.has_ended;
-      if (seen_.too_early) return {};
       now.push_back(answer(order_[next_++]));
-      if (!together_) break;
+      if (!together_) return now;
     }
+    if (next_ == order_.size()) now.push_back(let_the_loop_end());
     return now;
   }
 
  private:
+  // Its own requests are all but the cancel.
+  void look_at_the_frame() {
+    const bool own_are_answered =
+        std::none_of(order_.begin() + static_cast<std::ptrdiff_t>(next_), order_.end(),
+                     [](std::uint8_t each) { return each != cancel; });
+    if (seen_.has_ended && !own_are_answered) seen_.too_early = true;
+    if (!seen_.has_ended && own_are_answered) seen_.too_late = true;
+  }
+
+  scripted_answer let_the_loop_end() {
+    is_over_ = true;
+    return {known_.at(IORING_OP_NOP).user_data, 0};
+  }
+
   scripted_answer answer(std::uint8_t opcode) {
     const ::io_uring_sqe& sqe = known_.at(opcode);
     const std::map<std::uint8_t, std::int32_t> results{
@@ -121,6 +149,7 @@ class answers_in_order {
   stage& seen_;
   std::map<std::uint8_t, ::io_uring_sqe> known_;
   std::size_t next_ = 0;
+  bool is_over_ = false;
 };
 
 void play(const std::vector<std::uint8_t>& order, const meaning& how, bool together,
@@ -134,21 +163,24 @@ void play(const std::vector<std::uint8_t>& order, const meaning& how, bool toget
   const scripted_ring kernel{answers_in_order{order, how, together, seen}};
   {
     io_context context;
-    cancel_source source;
-    cancel_source unused;
+    cancel_source source{context};
+    cancel_source unused{context};
     const bool has_deadline = std::ranges::count(order, deadline) > 0;
     std::vector<task<>> tasks;
-    tasks.push_back(receive(context, has_deadline, source, seen, {}));
+    tasks.push_back(receive(has_deadline, source, seen, {}));
     if (is_canceled) tasks.push_back(cancel_now(source));
+    tasks.push_back(wait_for_the_script(context));
     context.run(uring::when_all(unused, std::move(tasks)));
+    UNSCOPED_INFO(
+        "an answer was still to come, and the frame went on: the kernel has addresses in it");
+    REQUIRE_FALSE(seen.too_early);
+    CHECK(context.in_flight() == 0);
   }
-  UNSCOPED_INFO(
-      "an answer was still to come, and the frame went on: the kernel has addresses in it");
-  REQUIRE_FALSE(seen.too_early);
+  UNSCOPED_INFO("its own requests had been answered, and the frame waited for the cancel's answer");
+  CHECK_FALSE(seen.too_late);
   UNSCOPED_INFO("the request's own result counts; -ECANCELED and -EINTR ask who has ended it");
   CHECK(seen.result == how.expected);
   if (how.expected > 0) CHECK(seen.text == "hello");
-  CHECK(seen.in_flight == 0);
   CHECK(counted::live() == 0);
 }
 
@@ -184,7 +216,7 @@ TEST_CASE("08.4 request, deadline and cancel are answered in all six orders", "[
   }
 }
 
-TEST_CASE("08.3 a worker that was interrupted by nobody is news for the caller", "[08.3]") {
+TEST_CASE("08 a worker that was interrupted without a cancel gives EINTR", "[08]") {
   UNSCOPED_INFO("nobody ended it: -EINTR is passing, and the caller's to try again");
   play({request}, {-EINTR, 0, 0, -EINTR, "interrupted by itself"}, false, false);
 }
@@ -205,8 +237,8 @@ TEST_CASE("08.4 the request is linked, and its timespec lives where the request 
     return answers;
   }};
   io_context context;
-  cancel_source source;
-  context.run(receive(context, true, source, seen, {}));
+  cancel_source source{context};
+  context.run(receive(true, source, seen, {}));
   REQUIRE(submitted.size() == 2);
   UNSCOPED_INFO("the request first, then its timeout: a link reaches to the next entry");
   CHECK(submitted[0].opcode == request);
@@ -223,4 +255,52 @@ TEST_CASE("08.4 the request is linked, and its timespec lives where the request 
   const std::uint64_t limit = submitted[1].addr;
   CHECK((limit > part ? limit - part : part - limit) < 1024);
   CHECK(seconds == 1);
+}
+
+TEST_CASE("08.4 a request keeps the flags that it had", "[08.4]") {
+  struct check {
+    static task<> receive_fixed(io_context& context) {
+      std::array<std::byte, 8> buffer;
+      (void)co_await uring::with_deadline(
+          uring::with_flags(uring::recv_op(context, 0, buffer), IOSQE_FIXED_FILE), 1s);
+    }
+  };
+  unsigned flags = 0;
+  const scripted_ring kernel{[&](const std::vector<::io_uring_sqe>& now) {
+    std::vector<scripted_answer> answers;
+    for (const ::io_uring_sqe& each : now) {
+      if (each.opcode == request) flags = each.flags;
+      answers.push_back({each.user_data, each.opcode == request ? 5 : -ECANCELED});
+    }
+    return answers;
+  }};
+  io_context context;
+  context.run(check::receive_fixed(context));
+  CHECK((flags & IOSQE_IO_LINK) != 0);
+  UNSCOPED_INFO(
+      "the link replaced what prepare() had set, IOSQE_FIXED_FILE, and the request reads from "
+      "descriptor 0: add the link with |=");
+  CHECK((flags & IOSQE_FIXED_FILE) != 0);
+}
+
+TEST_CASE("08.4 a source that was canceled before starts neither the request nor its timeout",
+          "[08.4]") {
+  stage seen;
+  std::size_t submitted = 0;
+  const scripted_ring kernel{[&](const std::vector<::io_uring_sqe>& now) {
+    submitted += now.size();
+    std::vector<scripted_answer> answers;
+    answers.reserve(now.size());
+    for (const ::io_uring_sqe& each : now) answers.push_back({each.user_data, -ECANCELED});
+    return answers;
+  }};
+  io_context context;
+  cancel_source source{context};
+  source.cancel();
+  context.run(receive(true, source, seen, {}));
+  CHECK(seen.result == -ECANCELED);
+  UNSCOPED_INFO("io.start() gave false: the request was not started, and a timeout has no target");
+  REQUIRE(context.in_flight() == 0);
+  CHECK(submitted == 0);
+  CHECK(counted::live() == 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The server from outside: who is closed for being idle, who is not, and how a crowd is sent home.
+// The server from outside: which clients are closed for being idle, and how a stop ends the others.
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <string>
@@ -77,7 +77,7 @@ TEST_CASE("08 a reader that is slow but reads is not closed, and gets every byte
   CHECK(slow.echo("still here") == "still here");
 }
 
-TEST_CASE("08 who still takes what it was sent is not idle", "[08]") {
+TEST_CASE("08 a client that still takes what it was sent is not idle", "[08]") {
   constexpr std::size_t bytes = 512 * 1024;  // which the server's own buffer holds
   const server_process server = start({"--idle-timeout-ms", "600"});
   client slow{server.port(), small_buffers};
@@ -121,7 +121,7 @@ TEST_CASE("08 idle clients leave no descriptor, and their places are free again"
   CHECK(last.echo("me too") == "me too");
 }
 
-TEST_CASE("08 with a timeout of 0 nobody is closed", "[08]") {
+TEST_CASE("08 with a timeout of 0 no client is closed", "[08]") {
   const server_process server = start({"--idle-timeout-ms", "0"});
   client silent{server.port()};
   CHECK(silent.wait_for_end(700ms) == ending::still_open);
@@ -153,7 +153,7 @@ TEST_CASE("08 SIGTERM ends it within two seconds while clients do not take their
   for (client& each : stalled) CHECK(stall(each) > 0);
   const auto asked = clock_type::now();
   CHECK(server.stop() == exited(0));
-  UNSCOPED_INFO("who does not take its echo within the grace does not get it");
+  UNSCOPED_INFO("a client that does not take its echo within the grace does not get it");
   CHECK(clock_type::now() - asked < 2s);
 }
 

@@ -43,7 +43,7 @@ task<std::string> throw_after(io_context& context, int turns, std::string what, 
 
 TEST_CASE("08.2 the first to end wins, and the losers are canceled", "[08.2]") {
   io_context context;
-  cancel_source losers;
+  cancel_source losers{context};
   int canceled = 0;
   UNSCOPED_INFO("the winner must cancel the others: they wait for what does not come");
   const auto first = context.run(uring::when_any(losers, listen(context, losers, canceled, {}),
@@ -58,7 +58,7 @@ TEST_CASE("08.2 the first to end wins, and the losers are canceled", "[08.2]") {
 TEST_CASE("08.2 nothing is in flight and no frame is left when it returns", "[08.2]") {
   struct check {
     static task<> nothing_is_left(io_context& context) {
-      cancel_source losers;
+      cancel_source losers{context};
       int canceled = 0;
       const auto first = co_await uring::when_any(losers, listen(context, losers, canceled, {}),
                                                   name_after(context, 1, "done", {}));
@@ -76,7 +76,7 @@ TEST_CASE("08.2 nothing is in flight and no frame is left when it returns", "[08
 
 TEST_CASE("08.2 a loser that cannot be canceled is waited for", "[08.2]") {
   io_context context;
-  cancel_source losers;
+  cancel_source losers{context};
   const auto first = context.run(uring::when_any(losers, name_after(context, 5, "late", {}),
                                                  name_after(context, 1, "early", {})));
   UNSCOPED_INFO("the result is the first one's: a later end must not replace it");
@@ -86,9 +86,9 @@ TEST_CASE("08.2 a loser that cannot be canceled is waited for", "[08.2]") {
   CHECK(counted::live() == 0);
 }
 
-TEST_CASE("08.2 what a loser throws is dropped", "[08.2]") {
+TEST_CASE("08.2 an exception of a loser is dropped", "[08.2]") {
   io_context context;
-  cancel_source losers;
+  cancel_source losers{context};
   const auto first = context.run(uring::when_any(losers, throw_after(context, 3, "too late", {}),
                                                  name_after(context, 1, "early", {})));
   UNSCOPED_INFO("an outcome that came second was taken for the first");
@@ -96,10 +96,10 @@ TEST_CASE("08.2 what a loser throws is dropped", "[08.2]") {
   CHECK(counted::live() == 0);
 }
 
-TEST_CASE("08.2 what the winner throws is thrown, when the losers have ended", "[08.2]") {
+TEST_CASE("08.2 an exception of the winner is thrown when the losers have ended", "[08.2]") {
   struct check {
     static task<std::string> what_it_throws(io_context& context, int& canceled) {
-      cancel_source losers;
+      cancel_source losers{context};
       try {
         co_await uring::when_any(losers, listen(context, losers, canceled, {}),
                                  throw_after(context, 1, "the winner's", {}));
@@ -116,11 +116,11 @@ TEST_CASE("08.2 what the winner throws is thrown, when the losers have ended", "
   CHECK(canceled == 1);
 }
 
-TEST_CASE("08.2 a winner that never waits cancels those who are started after it", "[08.2]") {
+TEST_CASE("08.2 a winner that never waits cancels the tasks that are started after it", "[08.2]") {
   io_context context;
-  cancel_source losers;
+  cancel_source losers{context};
   int canceled = 0;
-  UNSCOPED_INFO("who was never started never arrives: all are started, all are joined");
+  UNSCOPED_INFO("a task that was never started never arrives: all are started, all are joined");
   const auto first = context.run(uring::when_any(losers, name_after(context, 0, "at once", {}),
                                                  listen(context, losers, canceled, {})));
   CHECK(first.value == "at once");
@@ -130,7 +130,7 @@ TEST_CASE("08.2 a winner that never waits cancels those who are started after it
 TEST_CASE("08.2 of several that end at once, one wins", "[08.2]") {
   io_context context;
   for (int round = 0; round < 100; ++round) {
-    cancel_source losers;
+    cancel_source losers{context};
     std::vector<task<std::string>> runners;
     runners.reserve(10);
     for (int i = 0; i < 10; ++i) {

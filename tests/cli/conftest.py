@@ -6,17 +6,59 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from course_tool.verify.suites import TOOL_ALONE
+from ready_tool import ReadyTool
 
 if TYPE_CHECKING:
     from live_course import LiveCourse
 
 ROOT = Path(__file__).resolve().parents[2]
+
+# What a test without the marker `reads_course` may read of this clone: `./course verify` does not
+# repeat it while all of that is the same. `.venv` is what requirements.txt says, `.deps` what cmake
+# pins.
+ALONE = tuple(f"{ROOT}/{name}" for name in (*TOOL_ALONE, ".venv/", ".deps"))
+_beyond: set[str] = set()
+
+
+def _watch(event: str, args: tuple[Any, ...]) -> None:
+    """Python calls this before whatever reads a file or a folder, or starts a program."""
+    if event in ("open", "os.listdir", "os.scandir"):
+        names = args[:1]
+    elif event == "subprocess.Popen":
+        names = (args[0], *args[1])
+    else:
+        return
+    for name in names:
+        if isinstance(name, str | Path) and str(name).startswith(f"{ROOT}/"):
+            path = os.path.normpath(name)
+            if not f"{path}/".startswith(ALONE):
+                _beyond.add(path)
+
+
+sys.addaudithook(_watch)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    _beyond.clear()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    result = yield
+    if _beyond and not item.get_closest_marker("reads_course"):
+        pytest.fail(f"it reads {min(_beyond)}: mark it with @pytest.mark.reads_course")
+    return result
 
 # A chapter that keeps every rule of chapter.toml; tests break it one key at a time.
 CHAPTER_TOML = """\
@@ -153,17 +195,22 @@ def edit(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new, 1))
 
 
+def call(
+    *args: str | Path, timeout: float = 30, check: bool = False, **how: Any
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end, with nothing to read; gives back what it printed."""
+    words = [str(arg) for arg in args]
+    if "input" not in how:
+        how["stdin"] = subprocess.DEVNULL
+    return subprocess.run(
+        words, capture_output=True, text=True, timeout=timeout, check=check, **how
+    )
+
+
 def git(root: Path, *args: str) -> str:
     """Runs git in a clone, as somebody who has a name."""
     named = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
-    done = subprocess.run(
-        ["git", "-C", str(root), *named, *args],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=True,
-    )
-    return done.stdout
+    return call("git", "-C", root, *named, *args, check=True).stdout
 
 
 @pytest.fixture
@@ -179,12 +226,18 @@ def committed(course: Path) -> Path:
     return course
 
 
+@pytest.fixture(scope="session")
+def ready_tool() -> Iterator[ReadyTool]:
+    with closing(ReadyTool()) as ready:
+        yield ready
+
+
 @pytest.fixture
-def live(course: Path) -> LiveCourse:
+def live(course: Path, ready_tool: ReadyTool) -> LiveCourse:
     """A course of two chapters that can be built and tested in a second."""
     from live_course import LiveCourse
 
-    return LiveCourse(course)
+    return LiveCourse(course, ready_tool)
 
 
 @pytest.fixture
@@ -208,12 +261,17 @@ def tool_only(tmp_path: Path) -> Path:
     return make_tool_only(tmp_path / "another clone")
 
 
+TOOL_BEFORE_VENV = (
+    "__init__", "apt", "bootstrap", "errors", "files", "foreground", "paths", "processes"
+)  # fmt: skip
+
+
 def make_tool_only(root: Path) -> Path:
     """Makes that clone in a folder which is not there yet."""
     tool = root / "common" / "tool" / "course_tool"
     tool.mkdir(parents=True)
     shutil.copy2(ROOT / "course", root / "course")
-    for name in ("__init__", "apt", "bootstrap", "errors", "foreground", "paths", "processes"):
+    for name in TOOL_BEFORE_VENV:
         shutil.copy2(ROOT / "common" / "tool" / "course_tool" / f"{name}.py", tool / f"{name}.py")
     (tool / "__main__.py").write_text(
         "import sys\n\n\ndef main():\n    print(sys.prefix, *sys.argv[1:], sep='|')\n    return 7\n"

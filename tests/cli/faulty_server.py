@@ -3,25 +3,23 @@
 
 from __future__ import annotations
 
-import selectors
+import asyncio
 import socket
 import struct
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
+from dataclasses import dataclass
+
+from threaded_server import ThreadedServer
 
 RECEIVE_BYTES = 64 * 1024
 MILLION = 1_000_000
 
 
-@dataclass
+@dataclass(eq=False)
 class Client:
-    """One connection, and what could not be sent to it yet."""
+    """One connection."""
 
-    socket: socket.socket
-    unsent: bytearray = field(default_factory=bytearray)
+    writer: asyncio.StreamWriter
     ended: bool = False  # close it as soon as all is sent
     received_bytes: int = 0
 
@@ -104,7 +102,7 @@ class Mix(Honest):
         if other is client or len(data) != len(others_data):
             return data
         self.until = 1 << 60
-        other.unsent += data
+        other.writer.write(data)
         return others_data
 
 
@@ -143,7 +141,8 @@ class Close(After):
 class Reset(After):
     def turn(self, client: Client, data: bytes) -> bytes:
         linger = struct.pack("ii", 1, 0)
-        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        connection = client.writer.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         client.ended = True
         return b""
 
@@ -155,103 +154,20 @@ class Unasked(Honest):
         return b"and another thing"
 
 
-class EchoServer:
-    """Runs on a thread of its own, on a free port, until its `with` ends."""
-
-    def __init__(self, fault: Honest, family: int = socket.AF_INET, backlog: int = 1024) -> None:
+class EchoServer(ThreadedServer):
+    def __init__(self, fault: Honest, host: str = "127.0.0.1") -> None:
+        super().__init__(host)
         self.fault = fault
         self.received_bytes = 0
-        self.connections = 0
-        self._listener = socket.create_server(
-            ("::1" if family == socket.AF_INET6 else "127.0.0.1", 0), family=family, backlog=backlog
-        )
-        self._listener.setblocking(False)
-        self.port: int = self._listener.getsockname()[1]
-        self._wake, self._woken = socket.socketpair()
-        self._thread = threading.Thread(target=self._run, name="echo server")
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._wake.send(b"x")
-        self._thread.join(timeout=10)
-        assert not self._thread.is_alive(), "the echo server did not stop"
-        for each in (self._listener, self._wake, self._woken):
-            each.close()
-
-    def _run(self) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._listener, selectors.EVENT_READ)
-            selector.register(self._woken, selectors.EVENT_READ)
-            while True:
-                for key, _ in selector.select():
-                    if key.fileobj is self._woken:
-                        self._close_all(selector)
-                        return
-                    if key.fileobj is self._listener:
-                        self._accept(selector)
-                    else:
-                        self._serve(selector, key.data)
-
-    def _close_all(self, selector: selectors.BaseSelector) -> None:
-        for key in list(selector.get_map().values()):
-            if isinstance(key.data, Client):
-                key.data.socket.close()
-
-    def _accept(self, selector: selectors.BaseSelector) -> None:
-        accepted, _ = self._listener.accept()
-        accepted.setblocking(False)
-        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.connections += 1
-        selector.register(accepted, selectors.EVENT_READ, Client(accepted))
-
-    def _serve(self, selector: selectors.BaseSelector, client: Client) -> None:
-        if not client.unsent:
-            self._receive(client)
-        # To everyone: a fault may have given bytes to another client.
-        for key in list(selector.get_map().values()):
-            if isinstance(key.data, Client):
-                self._send(key.data)
-                self._watch(selector, key)
-
-    def _receive(self, client: Client) -> None:
-        try:
-            data = client.socket.recv(RECEIVE_BYTES)
-        except ConnectionError:
-            client.ended = True
-            return
-        if not data:
-            client.unsent += self.fault.farewell(client)
-            client.ended = True
-            return
-        self.received_bytes += len(data)
-        client.received_bytes += len(data)
-        client.unsent += self.fault.answer(client, data)
-
-    def _send(self, client: Client) -> None:
-        if not client.unsent:
-            return
-        try:
-            del client.unsent[: client.socket.send(client.unsent)]
-        except BlockingIOError:
-            pass
-        except ConnectionError:
-            client.unsent.clear()
-            client.ended = True
-
-    def _watch(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
-        client = key.data
-        if client.ended and not client.unsent:
-            selector.unregister(client.socket)
-            client.socket.close()
-            return
-        wanted = selectors.EVENT_WRITE if client.unsent else selectors.EVENT_READ
-        if key.events != wanted:
-            selector.modify(client.socket, wanted, client)
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        client = Client(writer)
+        while not client.ended:
+            data = await reader.read(RECEIVE_BYTES)
+            if not data:
+                writer.write(self.fault.farewell(client))
+                return
+            self.received_bytes += len(data)
+            client.received_bytes += len(data)
+            writer.write(self.fault.answer(client, data))
+            await writer.drain()  # does not read while it cannot write

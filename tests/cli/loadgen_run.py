@@ -46,18 +46,23 @@ def start(*args: object) -> subprocess.Popen[str]:
     )
 
 
+def said(*args: object) -> tuple[int, str, str]:
+    """The exit code, stdout and stderr of a run to its end."""
+    process = start(*args)
+    try:
+        out, err = process.communicate(timeout=DEADLINE_S)
+    finally:
+        process.kill()
+        process.wait()
+    return process.returncode, out, err
+
+
 def run(*args: object) -> Run:
     """A run to its end, with its JSON."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "result.json"
         began = time.monotonic()
-        process = start(*args, "--json", file)
-        try:
-            out, err = process.communicate(timeout=DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            raise
+        code, out, err = said(*args, "--json", file)
         seconds = time.monotonic() - began
         text = file.read_text() if file.exists() else ""
-        return Run(process.returncode, out, err, json.loads(text) if text else {}, seconds)
+        return Run(code, out, err, json.loads(text) if text else {}, seconds)

@@ -8,12 +8,11 @@ import pty
 import select
 import signal
 import time
-from types import TracebackType
 from typing import Self
 
 from live_course import LiveCourse
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 CTRL_C = "\x03"
 CTRL_Z = "\x1a"
 
@@ -35,12 +34,7 @@ class Terminal:
             os.execvpe(self._command[0], self._command, environment)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._status is None:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import alive_with, edit, make_tool_only
+from conftest import alive_with, call, edit, make_tool_only
 from course_tool import apt, bootstrap
 from course_tool.errors import CourseError
 
 Scripts = Callable[[str, str], Path]
 
-MAKE_TIMEOUT_S = 110
+MAKE_TIMEOUT_S = 500
 DONE = 7  # what the tool in this clone returns
 
 
@@ -31,19 +31,11 @@ def environment(**extra: str) -> dict[str, str]:
     return {**kept, "PIP_CONFIG_FILE": "/dev/null", **extra}
 
 
-def call(
-    root: Path, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None
+def start(
+    root: Path, *args: str, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(root / "course"), *args],
-        cwd=cwd or root,
-        env=dict(env) if env is not None else environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=MAKE_TIMEOUT_S,
-        check=False,
-    )
+    env = environment() if env is None else env
+    return call(root / "course", *args, cwd=root, env=env, timeout=MAKE_TIMEOUT_S)
 
 
 @pytest.fixture(scope="module")
@@ -70,21 +62,12 @@ def ready(tool_only: Path, made: Path) -> Path:
 def stamp(root: Path) -> None:
     ask = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
     python = root / ".venv" / "bin" / "python"
-    version = subprocess.run(
-        [python, "-c", ask], capture_output=True, text=True, timeout=20, check=True
-    ).stdout.strip()
+    version = call(python, "-c", ask, check=True).stdout.strip()
     say = (
         "import sys, json; sys.path.insert(0, 'common/tool'); "
         f"from course_tool import bootstrap as b; print(json.dumps(b._wanted('{version}')))"
     )
-    wanted = subprocess.run(
-        [sys.executable, "-I", "-c", say],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=True,
-    )
+    wanted = call(sys.executable, "-I", "-c", say, cwd=root, check=True)
     (root / ".venv" / "made-from.json").write_text(wanted.stdout)
 
 
@@ -98,7 +81,7 @@ def reached_the_tool(done: subprocess.CompletedProcess[str], root: Path, *args: 
 
 
 def test_a_clone_that_is_set_up_starts_the_tool_and_says_nothing(ready: Path) -> None:
-    done = call(ready, "test", "a b", "--", "*")
+    done = start(ready, "test", "a b", "--", "*")
     assert reached_the_tool(done, ready, "test", "a b", "--", "*")
     assert done.stderr == ""
 
@@ -106,7 +89,7 @@ def test_a_clone_that_is_set_up_starts_the_tool_and_says_nothing(ready: Path) ->
 def test_the_start_costs_little(ready: Path) -> None:
     def cpu_seconds() -> float:  # of the processor: what else the machine does is not our cost
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        call(ready)
+        start(ready)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -129,15 +112,7 @@ def test_it_starts_from_anywhere_and_through_links(ready: Path, tmp_path: Path) 
         (["my bin/relative"], tmp_path),
         (["twice"], ready),
     ):
-        done = subprocess.run(
-            command,
-            cwd=cwd,
-            env=environment(PATH=path, CDPATH="/:/tmp"),
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
+        done = call(*command, cwd=cwd, env=environment(PATH=path, CDPATH="/:/tmp"))
         assert reached_the_tool(done, ready)
 
 
@@ -151,7 +126,7 @@ def test_an_old_python_and_one_that_does_not_run_are_named(
     folder = scripts("python3", OLD)
     scripts("python3.13", BROKEN)
     (folder / "sh").symlink_to("/bin/sh")
-    done = call(tool_only, env={"PATH": str(folder)})
+    done = start(tool_only, env={"PATH": str(folder)})
     assert done.returncode == 1
     assert done.stderr.startswith(
         "course: the tool needs Python 3.11 or newer, and there is none on PATH: "
@@ -162,7 +137,7 @@ def test_an_old_python_and_one_that_does_not_run_are_named(
 
 
 def test_no_python_at_all_is_a_sentence(tool_only: Path, scripts: Scripts) -> None:
-    done = call(tool_only, env={"PATH": str(scripts("nothing", ""))})
+    done = start(tool_only, env={"PATH": str(scripts("nothing", ""))})
     assert done.returncode == 1
     assert done.stderr.startswith("course: the tool needs Python 3.11 or newer, and there is none")
 
@@ -175,14 +150,14 @@ def test_a_stub_does_not_hide_the_python_behind_it(ready: Path, scripts: Scripts
     (behind / "python3").symlink_to(base_python())
     # With requirements that cannot be met we see that it started, and need not wait for pip.
     (ready / "requirements.txt").unlink()
-    done = call(ready, env=environment(PATH=f"{folder}::{behind}:/no/such"))
+    done = start(ready, env=environment(PATH=f"{folder}::{behind}:/no/such"))
     assert done.returncode == 1
     assert "requirements.txt is missing. Is the clone whole?" in done.stderr
 
 
 def test_a_clone_that_is_not_whole_is_a_sentence(tool_only: Path) -> None:
     (tool_only / "common" / "tool" / "course_tool" / "bootstrap.py").unlink()
-    done = call(tool_only)
+    done = start(tool_only)
     assert done.returncode == 1
     assert "bootstrap.py is missing. Is the clone whole?" in done.stderr
 
@@ -196,7 +171,7 @@ def first_start(
 ) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """The one real start of these tests, from nothing; it takes some seconds."""
     root = make_tool_only(tmp_path_factory.mktemp("first") / "a clone")
-    return root, call(root, "--version")
+    return root, start(root, "--version")
 
 
 def test_the_first_start_makes_the_environment_and_says_so(
@@ -209,7 +184,7 @@ def test_the_first_start_makes_the_environment_and_says_so(
         "  Making the virtual environment …\n"
     )
     assert "requirements.txt: done in" in done.stderr
-    assert call(tool_only).stderr == "", "the second start has nothing to do"
+    assert start(tool_only).stderr == "", "the second start has nothing to do"
 
 
 def make_venv_fail_fast(root: Path) -> None:
@@ -266,7 +241,7 @@ def test_an_environment_that_does_not_hold_any_more_is_made_anew(ready: Path, ca
     damage, reason = REASONS[case]
     damage(ready)
     make_venv_fail_fast(ready)
-    done = call(ready)
+    done = start(ready)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
         f"Setting up the course's Python packages in .venv/: {reason}.",
@@ -278,7 +253,7 @@ def test_an_environment_that_does_not_hold_any_more_is_made_anew(ready: Path, ca
 def test_a_clone_that_has_moved_makes_its_environment_anew(ready: Path) -> None:
     make_venv_fail_fast(ready)
     moved = ready.rename(ready.with_name("moved clone"))
-    assert "in .venv/: the clone has been moved.\n" in call(moved).stderr
+    assert "in .venv/: the clone has been moved.\n" in start(moved).stderr
 
 
 @pytest.fixture
@@ -305,7 +280,7 @@ def test_without_network_it_says_so_and_leaves_nothing(with_pip: Path) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # bound and not listening: refused at once
         index = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
-        done = call(tool_only, env=environment(PIP_INDEX_URL=index))
+        done = start(tool_only, env=environment(PIP_INDEX_URL=index))
     assert done.returncode == 1
     assert "course: pip could not reach the package index" in done.stderr
     assert "run ./course again" in done.stderr

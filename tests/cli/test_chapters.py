@@ -11,6 +11,16 @@ from course_tool.chapters import Chapter, all_chapters, find_chapter, find_task,
 from course_tool.errors import CourseError
 
 
+@pytest.fixture
+def toml(course: Path) -> Path:
+    return course / "solutions" / "01-first" / "chapter.toml"
+
+
+def rejects(toml: Path, match: str) -> None:
+    with pytest.raises(CourseError, match=match):
+        load_chapter(toml)
+
+
 def test_a_chapter_that_keeps_the_rules_is_read_whole(course: Path) -> None:
     chapter = load_chapter(course / "solutions" / "01-first")
     assert (chapter.number, chapter.folder, chapter.minutes.total) == ("01", "01-first", 35)
@@ -34,18 +44,15 @@ def without_server(toml: Path) -> None:
     toml.write_text(text[: text.index("[[checkpoint.contenders]]")], encoding="utf-8")
 
 
-def test_a_chapter_without_a_server_has_counts_alone(course: Path) -> None:
-    toml = course / "solutions" / "01-first" / "chapter.toml"
+def test_a_chapter_without_a_server_has_counts_alone(toml: Path) -> None:
     without_server(toml)
     checkpoint = load_chapter(toml).checkpoint
     assert (checkpoint.contenders, checkpoint.load) == ((), None)
     assert (checkpoint.counts[0].requests, checkpoint.counts[0].connections) == (800, 0)
     edit(toml, "operations = 800", "operations = 0")
-    with pytest.raises(CourseError, match=r"counts\[1\].operations: is 0; it has to be an integer"):
-        load_chapter(toml)
+    rejects(toml, r"counts\[1\].operations: is 0; it has to be an integer")
     edit(toml, "operations = 0", "operations = 800\nconnections = 1")
-    with pytest.raises(CourseError, match=r"counts\[1\].connections: is not a key"):
-        load_chapter(toml)
+    rejects(toml, r"counts\[1\].connections: is not a key")
 
 
 TIMING = """
@@ -68,8 +75,7 @@ program = "server"
 """
 
 
-def test_programs_that_time_themselves_stand_with_or_without_servers(course: Path) -> None:
-    toml = course / "solutions" / "01-first" / "chapter.toml"
+def test_programs_that_time_themselves_stand_with_or_without_servers(toml: Path) -> None:
     assert load_chapter(toml).checkpoint.timing is None
     toml.write_text(toml.read_text(encoding="utf-8") + TIMING, encoding="utf-8")
     beside = load_chapter(toml).checkpoint
@@ -80,33 +86,33 @@ def test_programs_that_time_themselves_stand_with_or_without_servers(course: Pat
     alone = load_chapter(toml).checkpoint
     assert [each.name for each in alone.timing.contenders] == ["function", "coroutine"]
     edit(toml, "baseline = true", "baseline = false")
-    with pytest.raises(CourseError, match="timing.contenders: exactly one of them has to say"):
-        load_chapter(toml)
+    rejects(toml, "timing.contenders: exactly one of them has to say")
     edit(toml, "operations = 1000", "operations = 0")
-    with pytest.raises(CourseError, match="checkpoint.timing.operations: is 0"):
-        load_chapter(toml)
+    rejects(toml, "checkpoint.timing.operations: is 0")
 
 
-def test_a_number_that_a_program_prints_is_named_and_has_a_unit(course: Path) -> None:
-    toml = course / "solutions" / "01-first" / "chapter.toml"
+def test_a_number_that_a_program_prints_is_named_and_has_a_unit(toml: Path) -> None:
     edit(toml, "syscalls_per_request", "printed")
-    with pytest.raises(CourseError, match=r"counts\[1\].value: is missing"):
-        load_chapter(toml)
+    rejects(toml, r"counts\[1\].value: is missing")
     edit(toml, "connections = 1\nsize = 128\ninflight = 1\nrequests = 2000",
          'value = "bytes per frame"\nunit = "bytes"')  # fmt: skip
     count = load_chapter(toml).checkpoint.counts[0]
     assert (count.value, count.unit, count.requests) == ("bytes per frame", "bytes", 0)
     edit(toml, 'unit = "bytes"', 'unit = "bytes"\ncalls = ["read"]')
-    with pytest.raises(CourseError, match=r"counts\[1\].calls: is not a key of this table"):
-        load_chapter(toml)
+    rejects(toml, r"counts\[1\].calls: is not a key of this table")
 
 
-def test_a_chapter_with_a_server_has_contenders_and_a_load(course: Path) -> None:
-    toml = course / "solutions" / "01-first" / "chapter.toml"
+def test_what_a_connection_submits_takes_connections_alone(toml: Path) -> None:
+    edit(toml, "syscalls_per_request", "sqes_per_connection")
+    rejects(toml, r"counts\[1\].inflight: is not a key of this table")
+    edit(toml, "connections = 1\nsize = 128\ninflight = 1\nrequests = 2000", "connections = 50")
+    assert load_chapter(toml).checkpoint.counts[0].connections == 50
+
+
+def test_a_chapter_with_a_server_has_contenders_and_a_load(toml: Path) -> None:
     text = toml.read_text(encoding="utf-8")
     toml.write_text(text[: text.index("[[checkpoint.contenders]]")], encoding="utf-8")
-    with pytest.raises(CourseError, match="checkpoint.contenders: is missing"):
-        load_chapter(toml)
+    rejects(toml, "checkpoint.contenders: is missing")
 
 
 # (what stands there, what is put in its place, what the error has to say)
@@ -143,6 +149,8 @@ BREAKS = [
     ("[[tasks]]", "[[task]]", "tasks[1].id: is '01.2'"),
     ('question = "How many?"', "", "checkpoint.question: is missing"),
     ("syscalls_per_request", "calls_per_request", "checkpoint.counts[1].metric"),
+    ("at_most = 2.1", "", "checkpoint.counts[1].at_most: is missing; it has to be a number"),
+    ('why = "because"', "", "checkpoint.counts[1].why: is missing; it has to be a string"),
     ("at_most = 2.1", "at_most = 1.1", "at_least: is 1.9, more than at_most 1.1"),
     ("baseline = true", "baseline = false", "exactly one of them has to say baseline = true"),
     ('chapter = "01"', 'chapter = "02"', "which comes after this chapter"),
@@ -154,9 +162,8 @@ BREAKS = [
 
 @pytest.mark.parametrize(("old", "new", "said"), BREAKS)
 def test_a_break_of_the_schema_names_file_and_key(
-    course: Path, old: str, new: str, said: str
+    toml: Path, old: str, new: str, said: str
 ) -> None:
-    toml = course / "solutions" / "01-first" / "chapter.toml"
     edit(toml, old, new)
     with pytest.raises(CourseError) as caught:
         load_chapter(toml)
@@ -167,11 +174,9 @@ def test_a_break_of_the_schema_names_file_and_key(
 def test_a_task_whose_file_or_mark_is_gone_is_an_error(course: Path) -> None:
     solution = course / "solutions" / "01-first"
     edit(solution / "more.hpp", "// --8<-- [start:task-01-2b]\n", "\n")
-    with pytest.raises(CourseError, match=r"tasks\[2\].sections: holds 'task-01-2b'; more.hpp has"):
-        load_chapter(solution)
+    rejects(solution, r"tasks\[2\].sections: holds 'task-01-2b'; more.hpp has")
     (solution / "more.hpp").unlink()
-    with pytest.raises(CourseError, match="files: holds 'more.hpp', but there is no such file"):
-        load_chapter(solution)
+    rejects(solution, "files: holds 'more.hpp', but there is no such file")
 
 
 def test_chapters_and_tasks_are_found_by_their_short_names(course: Path) -> None:
@@ -205,6 +210,7 @@ def test_no_chapter_at_all_says_that_the_clone_is_not_whole(tmp_path: Path) -> N
         all_chapters(tmp_path)
 
 
+@pytest.mark.reads_course
 def test_the_chapters_of_the_course_keep_the_schema() -> None:
     numbers = [chapter.number for chapter in all_chapters()]
     assert numbers == [f"{position:02}" for position in range(1, len(numbers) + 1)]

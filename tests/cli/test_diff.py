@@ -8,9 +8,7 @@ from terminal import CTRL_C, Terminal
 
 
 def test_before_green_it_needs_a_yes(live: LiveCourse) -> None:
-    done = live.run("diff", "01")
-    assert done.code == 1
-    assert "Chapter 01 is not green: 01.1 is not started" in done.err
+    done = live.refused("diff", "01", said="Chapter 01 is not green: 01.1 is not started")
     assert "./course diff 01 --yes" in done.err
     assert "step(0)" not in done.out
 

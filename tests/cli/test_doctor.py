@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
 import resource
 import subprocess
@@ -14,12 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
-from course_tool import builds, chapters, console, doctor, doctor_host, doctor_kernel, packages
+from conftest import ROOT, call
+from course_tool import builds, chapters, console, doctor, packages
 from course_tool.doctor import Answer, Report, judge
-from course_tool.doctor_host import Check, State
-from course_tool.doctor_kernel import Feature, Kernel
+from course_tool.doctor import host as this_host
+from course_tool.doctor import kernel as this_kernel
+from course_tool.doctor.host import Check, State
+from course_tool.doctor.kernel import Feature, Kernel
 from course_tool.errors import CourseError
+
+pytestmark = pytest.mark.timeout(600)  # the first that needs the program builds it
 
 TOOL = ROOT / "common" / "tool"
 FEATURES_PAGE = ROOT / "docs" / "reference" / "features.md"
@@ -39,9 +44,9 @@ WORKING = Kernel("2.3", "6.18.0", (RING, replace(BUFFERS, ok=True, errno=None)))
 
 
 @pytest.fixture
-def first() -> chapters.Chapter:
+def first(course: Path) -> chapters.Chapter:
     """A chapter that needs nothing of io_uring."""
-    return replace(chapters.all_chapters()[0], features=())
+    return chapters.load_chapter(course / "solutions" / "01-first")
 
 
 def needing(chapter: chapters.Chapter, number: str, *features: str) -> chapters.Chapter:
@@ -189,7 +194,7 @@ def test_a_doctor_that_cannot_be_built_leaves_the_host_part(
         raise builds.BuildError(f"common/doctor/main.cpp:1:1: error: broken in {preset}")
 
     monkeypatch.setattr(builds, "build", broken)
-    kernel = doctor_kernel.ask()
+    kernel = this_kernel.ask()
     assert "common/doctor/main.cpp:1:1: error" in kernel.problem
     report = report_of(kernel, first, needing(first, "09", "ring"))
     assert [each.answer for each in report.chapters] == [Answer.YES, Answer.UNKNOWN]
@@ -211,7 +216,7 @@ def test_a_student_tree_in_pieces_leaves_the_reference_to_build_from(
 
     monkeypatch.setattr(builds, "BUILD", tmp_path)
     monkeypatch.setattr(builds, "build", build)
-    assert doctor_kernel.build() == "reference"
+    assert this_kernel.build() == "reference"
     assert tried == ["student", "reference"]
 
 
@@ -222,21 +227,21 @@ def test_the_build_that_is_in_use_comes_first(
     (tmp_path / "reference" / "build.ninja").write_text("")
     monkeypatch.setattr(builds, "BUILD", tmp_path)
     monkeypatch.setattr(builds, "build", lambda preset, targets: None)
-    assert doctor_kernel.build() == "reference"
+    assert this_kernel.build() == "reference"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 7}', "io_uring works\n"])
 def test_an_answer_that_is_not_the_doctors_is_an_error(text: str) -> None:
     with pytest.raises(CourseError, match="doctor's answer"):
-        doctor_kernel.parse(text)
+        this_kernel.parse(text)
 
 
 # --- the host ---
 
 
 def test_every_version_belongs_to_a_need() -> None:
-    named = {doctor_host.version_key(need) for need in packages.all_needs()}
-    assert set(doctor_host.VERSIONS) <= named
+    named = {this_host.version_key(need) for need in packages.all_needs()}
+    assert set(this_host.VERSIONS) <= named
 
 
 def test_a_need_that_is_not_met_says_how_to_meet_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +250,7 @@ def test_a_need_that_is_not_met_says_how_to_meet_it(monkeypatch: pytest.MonkeyPa
     )
     for_some = replace(for_all, name="wrk", why="a second opinion", purpose="verify")
     monkeypatch.setattr(packages, "all_needs", lambda: [for_all, for_some])
-    first, second = doctor_host._needs()
+    first, second = this_host._needs()
     assert (first.name, first.state) == ("CMake", State.MISSING)
     assert "cmake" in first.fix.lower()
     assert (second.name, second.state, second.why) == ("wrk", State.LIMITED, "a second opinion")
@@ -254,18 +259,18 @@ def test_a_need_that_is_not_met_says_how_to_meet_it(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("check", "kind", "limits", "state"),
     [
-        (doctor_host._descriptors, resource.RLIMIT_NOFILE, (1024, 4096), State.LIMITED),
-        (doctor_host._descriptors, resource.RLIMIT_NOFILE, (1024, 1_048_576), State.GOOD),
-        (doctor_host._descriptors, resource.RLIMIT_NOFILE, (-1, -1), State.GOOD),
-        (doctor_host._locked_memory, resource.RLIMIT_MEMLOCK, (65536, 65536), State.LIMITED),
-        (doctor_host._locked_memory, resource.RLIMIT_MEMLOCK, (8 << 20, 8 << 20), State.GOOD),
+        (this_host._descriptors, resource.RLIMIT_NOFILE, (1024, 4096), State.LIMITED),
+        (this_host._descriptors, resource.RLIMIT_NOFILE, (1024, 1_048_576), State.GOOD),
+        (this_host._descriptors, resource.RLIMIT_NOFILE, (-1, -1), State.GOOD),
+        (this_host._locked_memory, resource.RLIMIT_MEMLOCK, (65536, 65536), State.LIMITED),
+        (this_host._locked_memory, resource.RLIMIT_MEMLOCK, (8 << 20, 8 << 20), State.GOOD),
     ],
 )
 def test_limits_are_compared_with_what_the_chapters_need(
     check, kind: int, limits: tuple[int, int], state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda asked: limits if asked == kind else (-1, -1))
-    monkeypatch.setattr(doctor_host, "_may_lock_all", lambda: False)
+    monkeypatch.setattr(this_host, "_may_lock_all", lambda: False)
     found = check()
     assert found.state is state, found
     assert bool(found.fix) == (state is not State.GOOD)
@@ -273,8 +278,8 @@ def test_limits_are_compared_with_what_the_chapters_need(
 
 def test_a_containers_limit_on_threads_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = {"/sys/fs/cgroup/pids.max": 512, "/proc/sys/kernel/threads-max": 100_000}
-    monkeypatch.setattr(doctor_host, "_number", numbers.get)
-    found = doctor_host._tasks()
+    monkeypatch.setattr(this_host, "_number", numbers.get)
+    found = this_host._tasks()
     assert found.state is State.LIMITED
     assert found.value == "512"
 
@@ -284,7 +289,7 @@ def test_strace_that_may_not_trace_is_a_limit(scripts, monkeypatch: pytest.Monke
         "#!/bin/sh\necho 'strace: ptrace(PTRACE_TRACEME): Operation not permitted' >&2\nexit 1\n"
     )
     monkeypatch.setenv("PATH", str(scripts("strace", refusing)))
-    found = doctor_host._tracing()
+    found = this_host._tracing()
     assert found.state is State.LIMITED
     assert "not permitted" in found.value
     assert "SYS_PTRACE" in found.fix
@@ -321,16 +326,10 @@ REGISTER_PBUF_RING = 22
 ANY = -1
 
 
-def run(*args: str | Path, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(arg) for arg in args],
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-        cwd=ROOT,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(TOOL), "COLUMNS": "80"},
-    )
+def run(*args: str | Path) -> subprocess.CompletedProcess[str]:
+    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(TOOL), "COLUMNS": "80"}
+    env |= {name: os.environ[name] for name in (builds.LENT,) if name in os.environ}
+    return call(*args, timeout=60, cwd=ROOT, env=env)
 
 
 def refused(
@@ -342,21 +341,21 @@ def refused(
 @pytest.fixture(scope="session")
 def program() -> Path:
     """The doctor's program, built."""
-    return builds.program(doctor_kernel.build(), "doctor")
+    return builds.program(this_kernel.build(), "doctor")
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.reads_course
 def test_the_program_answers_for_every_feature(program: Path) -> None:
     finished = run(program, "--json")
     assert finished.returncode == 0, finished.stderr
-    kernel = doctor_kernel.parse(finished.stdout)
+    kernel = this_kernel.parse(finished.stdout)
     assert not kernel.problem
     assert len(kernel.features) > 80
     for each in kernel.features:
         assert each.ok == (not each.reason) == (not each.fix), each
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.reads_course
 @pytest.mark.parametrize(
     ("error", "cause"),
     [
@@ -368,7 +367,7 @@ def test_the_program_answers_for_every_feature(program: Path) -> None:
 def test_a_refused_ring_is_named_by_its_cause(program: Path, error: int, cause: str) -> None:
     finished = refused(IO_URING_SETUP, ANY, error, program, "--json")
     assert finished.returncode == 0, finished.stderr
-    kernel = doctor_kernel.parse(finished.stdout)
+    kernel = this_kernel.parse(finished.stdout)
     assert not any(each.ok for each in kernel.features)
     ring = kernel.forbidden
     assert ring is not None
@@ -378,7 +377,7 @@ def test_a_refused_ring_is_named_by_its_cause(program: Path, error: int, cause: 
     assert ring.fix
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.reads_course
 def test_the_program_says_what_can_be_done_without_io_uring(program: Path) -> None:
     finished = refused(IO_URING_SETUP, ANY, errno.EPERM, program)
     assert finished.returncode == 0
@@ -386,13 +385,13 @@ def test_the_program_says_what_can_be_done_without_io_uring(program: Path) -> No
     assert "Chapters 01 to 03 need none of it" in finished.stdout
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.reads_course
 def test_an_older_kernel_lacks_only_what_it_lacks(program: Path, first: chapters.Chapter) -> None:
-    here = doctor_kernel.parse(run(program, "--json").stdout)
+    here = this_kernel.parse(run(program, "--json").stdout)
     if here.forbidden or not here.feature("register_buffer_ring").ok:
         pytest.skip("this machine has no buffer rings to take away")
     finished = refused(IO_URING_REGISTER, REGISTER_PBUF_RING, errno.EINVAL, program, "--json")
-    kernel = doctor_kernel.parse(finished.stdout)
+    kernel = this_kernel.parse(finished.stdout)
     lost = {each.name for each in kernel.features if not each.ok}
     had = {each.name for each in here.features if each.ok}
     assert lost & had == had & {
@@ -403,7 +402,7 @@ def test_an_older_kernel_lacks_only_what_it_lacks(program: Path, first: chapters
     assert verdict.missing[0].errno == "EINVAL"
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.reads_course
 def test_one_feature_can_be_asked_for(program: Path) -> None:
     assert run(program, "--feature", "multishot_telepathy").returncode == 2
     assert refused(
@@ -411,7 +410,7 @@ def test_one_feature_can_be_asked_for(program: Path) -> None:
     ).returncode == 1  # fmt: skip
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.reads_course
 def test_the_command_prints_one_json_document_even_where_io_uring_is_forbidden(
     program: Path,
 ) -> None:
@@ -431,16 +430,16 @@ def test_the_command_prints_one_json_document_even_where_io_uring_is_forbidden(
 # --- the page, and the chapters ---
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.reads_course
 def test_the_reference_page_lists_what_is_tried(program: Path) -> None:
-    tried = doctor_kernel.parse(run(program, "--json").stdout).features
+    tried = this_kernel.parse(run(program, "--json").stdout).features
     row = r"^\| `(\w+)` \| (≤ 6\.1|[\d.]+), (?:[\d.]+|–) \|"
     rows = re.findall(row, FEATURES_PAGE.read_text(), re.MULTILINE)
     assert dict(rows) == {each.name: each.since or "≤ 6.1" for each in tried}
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.reads_course
 def test_chapters_need_only_what_is_tried(program: Path) -> None:
-    tried = {each.name for each in doctor_kernel.parse(run(program, "--json").stdout).features}
+    tried = {each.name for each in this_kernel.parse(run(program, "--json").stdout).features}
     for chapter in chapters.all_chapters():
         assert set(chapter.features) <= tried, f"{chapter.folder}/chapter.toml"

@@ -7,13 +7,13 @@ import hashlib
 import io
 import os
 import re
-import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import call
 from course_tool import apt, catch2, packages
 from course_tool.catch2 import Mirror, Release, find_mirror
 from course_tool.errors import CourseError
@@ -65,7 +65,9 @@ def test_a_command_needs_what_is_its_own_and_what_start_needs(
     needs(monkeypatch, need("met", met=True), *(need(each, purpose=each) for each in purposes))
     assert [each.name for each in packages.missing("start")] == ["start"]
     assert [each.name for each in packages.missing("bench")] == ["start", "bench"]
-    assert [each.name for each in packages.missing("verify")] == ["start", "bench", "verify"]
+    assert [each.name for each in packages.missing("verify")] == ["start", "bench"]
+    everything = [each.name for each in packages.missing("verify --all")]
+    assert everything == ["start", "bench", "verify"]
 
 
 def test_what_this_machine_builds_with_counts_as_met() -> None:
@@ -360,14 +362,8 @@ def test_plain_cmake_without_a_network_names_course_start(
     (tmp_path / "CMakeLists.txt").write_text(
         f"cmake_minimum_required(VERSION 3.25)\nproject(c CXX)\n{lists}"
     )
-    done = subprocess.run(
-        ["cmake", "-B", "build", "-DCMAKE_DISABLE_FIND_PACKAGE_Catch2=ON"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    without = "-DCMAKE_DISABLE_FIND_PACKAGE_Catch2=ON"
+    done = call("cmake", "-B", "build", without, cwd=tmp_path, timeout=60)
     assert done.returncode == 1
     said = " ".join(done.stderr.split())
     assert re.search(

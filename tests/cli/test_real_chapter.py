@@ -12,9 +12,10 @@ import pytest
 from conftest import ROOT
 from course_tool import marks
 from course_tool.chapters import Chapter, load_chapter
+from course_tool.paths import BUILD
 from live_course import LiveCourse, flat
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.reads_course, pytest.mark.slow, pytest.mark.timeout(600)]
 
 TREE = ("CMakeLists.txt", "CMakePresets.json", "cmake", "common", "solutions", "tests")
 
@@ -55,9 +56,11 @@ class RealCourse(LiveCourse):
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCourse]:
-    root = tmp_path_factory.mktemp("real") / "a clone"
-    root.mkdir()
+def real() -> Iterator[RealCourse]:
+    """At the same place each time: what has not changed since comes out of a ccache then."""
+    root = BUILD / "tests" / "a clone"
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir(parents=True)
     yield RealCourse(root)
     shutil.rmtree(root)
 

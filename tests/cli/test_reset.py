@@ -12,7 +12,7 @@ from course_tool import marks, resetting
 from course_tool.chapters import Chapter, load_chapter
 from course_tool.errors import CourseError
 from course_tool.resetting import reset_chapter, reset_task, with_task_undone
-from live_course import LiveCourse, flat
+from live_course import LiveCourse
 
 
 def chapter_of(live: LiveCourse) -> Chapter:
@@ -72,18 +72,16 @@ def test_a_missing_folder_is_made_again(live: LiveCourse) -> None:
 def test_a_file_where_the_folder_was_is_said_and_stays(live: LiveCourse) -> None:
     live.yours.rename(live.root / "elsewhere")
     live.yours.write_text("mine")
-    done = live.run("reset", "01")
-    assert done.code == 1
-    assert "chapters/01-first is a file, and a chapter is a folder. Move it away" in flat(done.err)
+    live.refused(
+        "reset", "01", said="chapters/01-first is a file, and a chapter is a folder. Move it away"
+    )
     assert live.yours.read_text() == "mine"
 
 
 def test_a_folder_where_a_file_was_is_named(live: LiveCourse) -> None:
     (live.yours / "work.hpp").unlink()
     (live.yours / "work.hpp").mkdir()
-    done = live.run("reset", "01")
-    assert done.code == 1
-    assert "chapters/01-first/work.hpp). Your files are as they were." in flat(done.err)
+    live.refused("reset", "01", said="chapters/01-first/work.hpp). Your files are as they were.")
 
 
 def test_two_resets_in_one_second_keep_both(live: LiveCourse) -> None:
@@ -186,9 +184,9 @@ def test_a_long_body_with_braces_of_its_own_goes_back_whole(live: LiveCourse) ->
 
 def test_a_file_that_is_another_by_now_is_not_guessed_at(live: LiveCourse) -> None:
     (live.yours / "work.hpp").write_text("int main() { return 0; }\n")
-    done = live.run("reset", "01", "-t", "01.1")
-    assert done.code == 1
-    assert "too far from its starter" in done.err and "./course reset 01" in done.err
+    live.refused(
+        "reset", "01", "-t", "01.1", said=("too far from its starter", "./course reset 01")
+    )
     assert (live.yours / "work.hpp").read_text() == "int main() { return 0; }\n"
 
 
@@ -210,7 +208,5 @@ def test_bytes_that_are_no_text_survive(live: LiveCourse) -> None:
 )
 def test_bad_input(live: LiveCourse, args: list[str], said: str) -> None:
     before = contents(live.yours)
-    done = live.run("reset", *args)
-    assert done.code == 1
-    assert said in flat(done.err)
+    live.refused("reset", *args, said=said)
     assert contents(live.yours) == before

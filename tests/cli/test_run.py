@@ -41,7 +41,7 @@ def test_the_program_has_our_output_and_gets_our_signal_once(live: LiveCourse) -
     tool = live.start("run", "01")
     echo_once(announced_by(tool))
     tool.send_signal(signal.SIGINT)
-    out, _ = tool.communicate(timeout=10)
+    out, _ = tool.communicate(timeout=60)
     assert out == "stopped in good order\n"
     assert tool.returncode == 0
     assert not alive_with(server_of(live))
@@ -73,7 +73,7 @@ def test_a_program_that_does_not_stop_is_killed(live: LiveCourse) -> None:
     tool = live.start("run", "01", "--", "--deaf")
     announced_by(tool)
     tool.send_signal(signal.SIGINT)
-    tool.communicate(timeout=15)
+    tool.communicate(timeout=60)
     assert tool.returncode == 128 + signal.SIGKILL
     assert not alive_with(server_of(live))
 
@@ -82,8 +82,8 @@ def test_if_the_tool_is_killed_the_program_dies_too(live: LiveCourse) -> None:
     tool = live.start("run", "01")
     announced_by(tool)
     tool.kill()
-    tool.communicate(timeout=10)
-    wait_until(lambda: not alive_with(server_of(live)), "the server to be gone", deadline_s=5)
+    tool.communicate(timeout=60)
+    wait_until(lambda: not alive_with(server_of(live)), "the server to be gone")
 
 
 def test_ctrl_c_on_a_terminal_reaches_the_program_once(live: LiveCourse) -> None:
@@ -91,7 +91,7 @@ def test_ctrl_c_on_a_terminal_reaches_the_program_once(live: LiveCourse) -> None
         terminal.wait_for("listening on 127.0.0.1:")
         terminal.type(CTRL_C)
         code = terminal.wait()
-    assert code == 0
+    assert code == 0, terminal.text
     assert "stopped in good order" in terminal.text
     assert not alive_with(server_of(live))
 
@@ -116,7 +116,7 @@ def test_counting_shows_the_calls_when_the_program_has_ended(live: LiveCourse) -
     tool = live.start("run", "01", "--count-syscalls")
     echo_once(announced_by(tool))
     tool.send_signal(signal.SIGINT)
-    out, err = tool.communicate(timeout=20)
+    out, err = tool.communicate(timeout=60)
     assert tool.returncode == 0, err
     assert "System calls of 01-server, from its start to its end" in out
     words = flat(out).split()
@@ -137,7 +137,7 @@ def test_counting_after_ctrl_c_on_a_terminal(live: LiveCourse) -> None:
         terminal.wait_for("listening on 127.0.0.1:")
         terminal.type(CTRL_C)
         code = terminal.wait()
-    assert code == 0
+    assert code == 0, terminal.text
     assert "stopped in good order" in terminal.text and "total" in terminal.text
 
 
@@ -149,9 +149,13 @@ def test_where_strace_may_not_trace_it_says_why(
         "#!/bin/sh\n"
         "echo 'strace: attach: ptrace(PTRACE_SEIZE, 17): Operation not permitted' >&2\nexit 1\n",
     )
-    done = live.run("run", "01", "--count-syscalls", env={"PATH": f"{folder}:{os.environ['PATH']}"})
-    assert done.code == 1
-    assert "strace may not trace here (strace: attach: ptrace(PTRACE_SEIZE" in flat(done.err)
+    done = live.refused(
+        "run",
+        "01",
+        "--count-syscalls",
+        env={"PATH": f"{folder}:{os.environ['PATH']}"},
+        said="strace may not trace here (strace: attach: ptrace(PTRACE_SEIZE",
+    )
     assert "--cap-add=SYS_PTRACE" in done.err
     assert not (live.root / "build").exists()
 
@@ -163,9 +167,13 @@ def test_without_strace_it_says_what_to_install(live: LiveCourse, tmp_path: Path
         found = shutil.which(name)
         assert found
         (folder / name).symlink_to(found)
-    done = live.run("run", "01", "--count-syscalls", env={"PATH": str(folder)})
-    assert done.code == 1
-    assert "there is none here" in flat(done.err) and "apt install strace" in done.err
+    live.refused(
+        "run",
+        "01",
+        "--count-syscalls",
+        env={"PATH": str(folder)},
+        said=("there is none here", "apt install strace"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -178,13 +186,9 @@ def test_without_strace_it_says_what_to_install(live: LiveCourse, tmp_path: Path
     ],
 )
 def test_bad_input(live: LiveCourse, args: list[str], code: int, said: str) -> None:
-    done = live.run("run", *args)
-    assert done.code == code
-    assert said in flat(done.err)
+    live.refused("run", *args, said=said, code=code)
 
 
 def test_a_program_that_does_not_compile_is_not_run(live: LiveCourse) -> None:
     (live.root / "cmake" / "server").unlink()
-    done = live.run("run", "01")
-    assert done.code == 1
-    assert "course: " in done.err and "server" in done.err
+    live.refused("run", "01", said=("course: ", "server"))

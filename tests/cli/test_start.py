@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""./course start: from a clone to the first red, and quickly the second time."""
+"""./course start: from a clone to the first red, and on from there."""
 
 from __future__ import annotations
-
-import time
 
 import pytest
 from live_course import LiveCourse, flat
@@ -28,12 +26,10 @@ def test_it_ends_with_the_expected_red_and_what_to_do(prepared: LiveCourse) -> N
     assert "./course test 01" in out
 
 
-def test_the_second_run_takes_seconds_and_knows_where_you_are(prepared: LiveCourse) -> None:
+def test_the_second_run_knows_where_you_are(prepared: LiveCourse) -> None:
     prepared.run("start")
     prepared.solve("01.1")
-    started = time.monotonic()
     out = flat(prepared.run("start").out)
-    assert time.monotonic() - started < 20
     assert "starting point" not in out
     assert '01.2 Say "yes"' in out and "chapters/01-first/more.hpp: 01.2" in out
 
@@ -47,6 +43,4 @@ def test_with_chapter_01_done_it_points_on(prepared: LiveCourse) -> None:
 
 def test_a_chapter_that_does_not_compile_is_said(prepared: LiveCourse) -> None:
     prepared.say("SYNTAX ERROR")
-    done = prepared.run("start")
-    assert done.code == 1
-    assert "course: chapters/01-first/work.hpp:12:5: error: expected ';'" in done.err
+    prepared.refused("start", said="course: chapters/01-first/work.hpp:12:5: error: expected ';'")

@@ -3,18 +3,29 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from textwrap import dedent
+from typing import Any, cast
 
 import pytest
-from conftest import body, edit
+from conftest import ROOT, body, edit
 from course_tool import marks
 from course_tool.chapters import Chapter, all_chapters
 from course_tool.ctests import Status, TestResult
 from course_tool.errors import CourseError
-from course_tool.verify import mistakes, starters, style, suites, sync, trees
+from course_tool.verify import (
+    memory,
+    mistakes,
+    solutions,
+    starters,
+    style,
+    suites,
+    sync,
+    trees,
+    variants,
+)
 from course_tool.verify.outcome import Context, Outcome, VerifyOptions
+from course_tool.verify.variants import Variant
 
 
 def result(name: str, status: Status, output: str = "", seconds: float = 0.1) -> TestResult:
@@ -44,7 +55,7 @@ def test_a_test_that_is_red_by_its_todo_is_what_we_want() -> None:
         (result("01.1 a", "passed"), "01.1", "“01.1 a” passes with task 01.1 open"),
         (result("01.1 a", "skipped", "no ring"), None, "was skipped on the starter, so nothing"),
         (result("01.1 a", "timeout", "TODO 01.1: "), "01.1", "“01.1 a” hangs with task 01.1 open"),
-        (result("01.1 a", "failed", "TODO 01.1: ", 11), "01.1", "takes 11 s to be red"),
+        (result("01.1 a", "failed", "TODO 01.1: ", 31), "01.1", "takes 31 s to be red"),
         (result("01.1 a", "failed", "CHECK(false)"), None, "not by its TODO: it names no task"),
         (result("01.1 a", "failed", "TODO 01.2: "), "01.1", "it names task 01.2 instead"),
     ],
@@ -63,7 +74,7 @@ def test_a_test_that_needs_a_later_task_is_named() -> None:
 
 
 def test_a_starter_with_a_warning_is_named() -> None:
-    built = "[3/9] Building CXX object 01-tests.dir/a.cpp.o\n"
+    built = "[3/9] Building CXX object 01-cases.dir/a.cpp.o\n"
     assert starters.starter_build_problem(0, built) is None
     warned = f"{built}/b/trees/mutants/chapters/01-first/work.hpp:7:9: warning: unused [-Wunused]\n"
     assert starters.starter_build_problem(0, warned) == (
@@ -94,7 +105,7 @@ def test_one_task_is_open_and_the_others_are_solved(chapter: Chapter) -> None:
 
 def test_a_chapter_must_not_see_the_starter_of_another(tmp_path: Path) -> None:
     folder = tmp_path / "chapters"
-    made = "-o tests/02-b/CMakeFiles/02-tests.dir/loop_test.cpp.o -c loop_test.cpp"
+    made = "-o tests/02-b/CMakeFiles/02-cases.dir/loop_test.cpp.o -c loop_test.cpp"
     good = {
         "file": "loop_test.cpp",
         "command": f"g++ -I{folder}/02-b -I{tmp_path}/solutions/01-a {made}",
@@ -122,8 +133,8 @@ def test_clang_sees_every_program_and_every_header_of_the_starters(tmp_path: Pat
         [
             command("common", "/common/flags.cpp"),
             command("01-server", folder / "server.cpp"),
-            command("01-tests", "/tests/01-first/one_test.cpp"),
-            command("01-tests", "/tests/01-first/two_test.cpp"),
+            command("01-cases", "/tests/01-first/one_test.cpp"),
+            command("01-cases", "/tests/01-first/two_test.cpp"),
         ],
         tmp_path,
     )
@@ -258,6 +269,64 @@ def test_a_task_without_a_mistake_is_named(chapter: Chapter, tmp_path: Path) -> 
     ]
 
 
+class FakeOrigin:
+    """One beside which a variant's programs are scripts."""
+
+    def __init__(self, script: str) -> None:
+        self._script = script
+
+    def build_shared(self, variants: list[Variant]) -> None:
+        pass
+
+    def make(self, variant: Variant) -> None:
+        variant.write()
+        program = variant.folder / variant.programs[0]
+        program.write_text(f"#!/bin/sh\n{self._script}\n")
+        program.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        ('test "$1" = "01.1 a \\[sum\\]\\, whole" && echo the sum is too small; exit 1', None),
+        ("echo the sum is too small >&2; kill -ABRT $$", None),
+        ("echo the sum is wrong; exit 1", "is red, but its output lacks “the sum is too small”"),
+        ("exit 0", "every test passed"),
+        ('test "$1" != "01.1 another"', "passed; “01.1 another” noticed"),
+        ("exit 4", "was skipped"),
+        ("exec sleep 30", "hangs until it is stopped"),
+    ],
+)
+def test_a_mistake_is_judged_by_what_its_case_says(
+    chapter: Chapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, problem: str
+) -> None:
+    entry = HEAD.replace("a sum is the sum of its parts", "a [sum], whole")
+    mistake = mistakes.read_mistake(patch(tmp_path / "m", entry + DIFF))
+    chapter.tests.mkdir(parents=True)
+    names = ["01.1 a [sum], whole", "01.1 another"]
+    cases = [f'TEST_CASE("{name}", "[01.1]") {{\n}}\n' for name in names]
+    (chapter.tests / "sum_test.cpp").write_text("".join(cases))
+    monkeypatch.setattr(variants, "TEST_TIMEOUT_S", 1)
+    monkeypatch.setattr(variants, "WORK", tmp_path / "work")
+    monkeypatch.setattr(mistakes, "WORK", tmp_path / "work")
+    made = mistakes._made_of([mistake], {"01.1": chapter}, Outcome("mistakes"))
+    beside = FakeOrigin(script)
+    found = mistakes.judge(context(False, tmp_path), mistake, made[mistake], cast(Any, beside))
+    assert found is None if problem is None else problem in (found or "")
+
+
+def test_a_mistake_that_no_test_can_find_is_named(
+    chapter: Chapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mistakes, "WORK", tmp_path / "work")
+    no_such_test = mistakes.read_mistake(patch(tmp_path / "m", HEAD + DIFF))
+    does_not_fit = mistakes.read_mistake(patch(tmp_path / "m", HEAD, "01.1-nothing.patch"))
+    outcome = Outcome("mistakes")
+    assert not mistakes._made_of([no_such_test, does_not_fit], {"01.1": chapter}, outcome)
+    assert "no test is called “01.1 a sum is the sum of its parts”" in outcome.failures[0]
+    assert "the patch does not fit the solution" in outcome.failures[1]
+
+
 def test_the_catalogue_tells_what_it_cannot_read(tmp_path: Path) -> None:
     patch(tmp_path / "m", HEAD + DIFF)
     patch(tmp_path / "m", DIFF, "01.2-no-head.patch")
@@ -269,43 +338,154 @@ def test_the_catalogue_tells_what_it_cannot_read(tmp_path: Path) -> None:
     assert "01.2-no-head.patch: its head has no line `# task: …`" in outcome.failures[0]
 
 
-def test_mistakes_of_different_chapters_are_tried_together(tmp_path: Path) -> None:
-    made = [
-        mistakes.Mistake(tmp_path / f"{task}-{name}.patch", task, "", "", "", under)
-        for task, name, under in (
-            ("01.1", "a", ""), ("01.2", "b", ""), ("02.1", "c", ""), ("02.2", "d", "asan"),
-        )
-    ]  # fmt: skip
-    rounds = [[each.name for each in group] for group in mistakes.rounds_of(made)]
-    assert rounds == [["01.1-a", "02.1-c"], ["01.2-b"], ["02.2-d"]]
+# What is remembered
+
+
+def test_what_held_is_known_until_something_it_depends_on_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = memory.Memory(context(False, tmp_path), "tidy", "clang-tidy 23")
+    assert not first.holds("a.cpp", "its text")
+    first.remember("a.cpp", "its text")
+    again = memory.Memory(context(False, tmp_path), "tidy", "clang-tidy 23")
+    assert again.holds("a.cpp", "its text")
+    assert not again.holds("a.cpp", "another text")
+    assert not memory.Memory(context(False, tmp_path), "headers", "clang-tidy 23").holds(
+        "a.cpp", "its text"
+    )
+    monkeypatch.setattr(memory.platform, "release", lambda: "another kernel")
+    assert not memory.Memory(context(False, tmp_path), "tidy", "clang-tidy 23").holds(
+        "a.cpp", "its text"
+    )
+    outcome = Outcome("files")
+    first.tell(outcome)
+    assert outcome.notes == [], "nothing was known at first"
+    again.tell(outcome)
+    assert outcome.notes[0].startswith("1 of them held in an earlier run, and nothing")
+
+
+@pytest.mark.reads_course
+def test_the_tools_tests_that_read_no_chapter_are_known_when_one_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = {"common/tool/a.py": "1", "solutions/01-first/a.hpp": "1"}
+    ran: list[str] = []
+
+    def of_files(*beginnings: str) -> str:
+        return str([pair for pair in content.items() if pair[0].startswith(beginnings or "")])
+
+    def run(_context: Context, _folder: Path, marker: str, _env: object) -> Outcome:
+        ran.append(marker)
+        return Outcome("tests", 3, ["a test is red"] if "red" in content.values() else [])
+
+    def prove(everything: bool = False) -> Outcome:
+        ran.clear()
+        options = VerifyOptions(everything)
+        return suites.prove_tool(Context(options, tmp_path, lambda text: None))
+
+    monkeypatch.setattr(suites, "of_files", of_files)
+    monkeypatch.setattr(suites, "_pytest", run)
+    quick = ["not reads_course", "reads_course and not slow"]
+    assert (prove().proved, ran) == (6, quick)
+    again = prove()
+    assert (again.proved, ran) == (6, [])
+    assert again.notes[-1].startswith("6 of them held in an earlier run")
+    content["solutions/01-first/a.hpp"] = "2"
+    assert (prove().proved, ran) == (6, quick[1:])
+    assert (prove(everything=True).proved, ran) == (9, ["slow"])
+    content["common/tool/a.py"] = "red"
+    assert (len(prove().failures), ran) == (2, quick)
+    assert (len(prove().failures), ran) == (2, quick)
+
+
+def test_the_site_is_known_until_any_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content, built = "", []
+    monkeypatch.setattr(suites, "of_files", lambda: content)
+    monkeypatch.setattr(
+        suites, "_built_site", lambda _: built.append(content) or Outcome("pages", 2)
+    )
+    for each in ("one", "one", "two"):
+        content = each
+        outcome = suites.prove_site(context(False, tmp_path))
+        assert (outcome.unit, outcome.proved) == ("pages", 2)
+    assert built == ["one", "two"]
+
+
+def test_the_content_of_files_is_every_byte_of_those_that_are_meant(
+    committed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "ROOT", committed)
+    picture = committed / "docs" / "a.png"
+    picture.write_bytes(b"\xff\xfe")
+    before = memory.of_files(), memory.of_files("solutions/")
+    picture.write_bytes(b"\xfe\xff")
+    assert memory.of_files() != before[0]
+    assert memory.of_files("solutions/") == before[1]
+
+
+@pytest.mark.reads_course
+def test_a_source_is_read_with_all_that_it_includes() -> None:
+    source = "tests/support/bytes.cpp"
+    assert memory.with_headers(source).count("\0") == 3, "itself and bytes.hpp, each with its name"
+    assert "tests/support/bytes.hpp" in memory.with_headers(source)
+    through = memory.with_headers("tests/support/contract_clients.cpp")
+    assert "common/runtime/unique_fd.hpp" in through, "by way of another header"
+
+
+@pytest.mark.reads_course
+def test_a_chapter_is_known_by_what_it_builds_on_and_not_by_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(memory, "_content", lambda names: seen.extend(names) or [])
+    fifth = next(each for each in all_chapters() if each.number == "05")
+    memory.of_chapter.__wrapped__(fifth)
+    assert "solutions/05-ring-echo/ring.hpp" in seen
+    assert "solutions/04-raw-ring/chapter.toml" in seen
+    assert "tests/support/bytes.cpp" in seen
+    assert not [name for name in seen if name.startswith(("solutions/06", "tests/04", "chapters/"))]
+
+
+# What tests take
+
+
+def test_a_test_that_has_too_little_reserve_is_told_and_is_no_failure() -> None:
+    outcome = Outcome("tests")
+    results = [result(f"01.1 {seconds}", "passed", seconds=seconds) for seconds in range(1, 15)]
+    solutions.tell_slowest(outcome, "asan", results)
+    assert outcome.holds
+    assert [each["seconds"] for each in outcome.slowest] == list(range(14, 4, -1))
+    assert outcome.slowest[0] == {
+        "test": "01.1 14", "build": "asan", "seconds": 14, "limit_s": trees.TEST_TIMEOUT_S
+    }  # fmt: skip
+    slow = [note for note in outcome.notes if "split the test" in note]
+    assert len(slow) == 2 and "“01.1 14” took 14.0 of its 120 s (asan)" in slow[0]
 
 
 # clang-tidy
 
 
-def test_tidy_ahead_asks_at_idle_priority_and_remembers_what_is_clean(
+@pytest.mark.reads_course
+def test_clang_tidy_is_not_asked_again_about_what_it_found_clean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a child: a process cannot always come back from this priority."""
     tidy = tmp_path / "clang-tidy"
-    tidy.write_text('#!/bin/sh\nchrt -p $$ >&2\nfor file; do :; done\nexec grep -q clean "$file"\n')
+    tidy.write_text('#!/bin/sh\nfor file; do :; done\nexec grep -q clean "$file"\n')
     tidy.chmod(0o755)
     files = [tmp_path / "good.cpp", tmp_path / "bad.cpp"]
     files[0].write_text("clean\n")
     files[1].write_text("dirty\n")
-    monkeypatch.setattr(style, "_tidy_files", lambda: files)
+    commands = [{"file": str(file), "command": "c++"} for file in files]
+    monkeypatch.setattr(style, "_solution_commands", lambda: commands)
+    monkeypatch.setattr(style, "_alone", lambda: trees.BuildFolder("alone"))
+    monkeypatch.setattr(style, "with_headers", lambda name: Path(ROOT / name).read_text())
     monkeypatch.setattr(style.clang_tidy, "installed", lambda: tidy)
-    child = os.fork()
-    if child == 0:
-        try:
-            style.tidy_ahead(tmp_path)
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
-    assert "SCHED_IDLE" in (tmp_path / "logs" / "tidy-bad.cpp.log").read_text()
     outcome = style.prove_tidy(context(False, tmp_path))
     assert (outcome.proved, len(outcome.failures)) == (1, 1)
-    assert not (tmp_path / "logs" / "tidy-good.cpp.log").exists()
+    tidy.write_text("#!/bin/sh\nexit 1\n")
+    assert style.prove_tidy(context(False, tmp_path)).proved == 1, "known to be clean"
     files[0].write_text("dirty too\n")
     assert len(style.prove_tidy(context(False, tmp_path)).failures) == 2, "it has changed since"
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from course_tool.errors import CourseError
-from course_tool.verify import list_items
 from course_tool.verify import run as verify_run
 from course_tool.verify.outcome import Context, Item, Outcome, VerifyOptions
-from course_tool.verify.run import ITEMS, run_verify, select_items
+from course_tool.verify.run import ITEMS, list_items, run_verify, select_items
 
 
 def holding(name: str, proved: int = 3) -> Item:
@@ -36,8 +36,9 @@ def raising(name: str, error: Exception) -> Item:
 
 @pytest.fixture
 def verify(tmp_path: Path) -> Callable[..., int]:
-    def run(*items: Item, **options: object) -> int:
-        return run_verify(VerifyOptions(**options), items, tmp_path)  # type: ignore[arg-type]
+    def run(*items: Item, everything: bool = True, **options: object) -> int:
+        asked = VerifyOptions(everything, **options)  # type: ignore[arg-type]
+        return run_verify(asked, items, tmp_path)
 
     return run
 
@@ -54,51 +55,76 @@ def test_all_items_hold(verify: Callable[..., int], tmp_path: Path, capsys) -> N
     assert (read_result(tmp_path)["passed"], read_result(tmp_path)["failed"]) == (7, 0)
 
 
-def test_tidy_begins_after_the_release_and_ends_before_its_turn(
+def test_an_item_is_tried_ahead_until_its_turn_comes(
     verify: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events: list[str] = []
 
     @contextmanager
-    def ahead(work: Path) -> Iterator[None]:
-        events.append("ahead")
+    def ahead(item: Item, work: Path) -> Iterator[None]:
+        events.append(f"{item.name} ahead")
         yield
-        events.append("ended")
+        events.append(f"{item.name} ended")
 
-    def noted(name: str) -> Item:
+    def noted(name: str, **more: object) -> Item:
         def prove(context: Context) -> Outcome:
             events.append(name)
             return Outcome("tests", proved=1)
 
-        return Item(name, name, prove)
+        return Item(name, name, prove, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(verify_run, "_tidy_ahead", ahead)
-    everything = [noted(name) for name in ("sync", "release", "asan", "tool", "tidy", "style")]
+    monkeypatch.setattr(verify_run, "_proved_ahead", ahead)
+    tidy = noted("tidy", ahead="release", prepare=lambda: events.append("prepared"))
+    everything = [noted("release"), noted("asan"), tidy, noted("style")]
     assert verify(*everything) == 0
-    assert events == ["sync", "release", "ahead", "asan", "tool", "ended", "tidy", "style"]
+    wanted = ["prepared", "release", "tidy ahead", "asan", "tidy ended", "tidy", "style"]
+    assert events == wanted
     events.clear()
     assert verify(*everything, only=("asan", "tidy")) == 0
-    assert events == ["asan", "tidy"], "only what comes after a release leaves time"
+    assert events == ["prepared", "asan", "tidy"], "only what comes after a release leaves time"
     events.clear()
-    assert verify(noted("release"), failing("asan"), noted("tidy"), fail_fast=True) == 1
-    assert events == ["release", "ahead", "ended"]
+    assert verify(noted("release"), failing("asan"), tidy, fail_fast=True) == 1
+    assert events == ["prepared", "release", "tidy ahead", "tidy ended"]
 
 
-def test_pages_is_proved_beside_mistakes(
+def test_what_is_tried_ahead_is_at_idle_priority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a child: a process cannot always come back from this priority."""
+
+    def prove(context: Context) -> Outcome:
+        said = os.sched_getscheduler(0) == os.SCHED_IDLE
+        (context.work / "idle").write_text(str(said))
+        return Outcome("files")
+
+    monkeypatch.setattr(verify_run, "ITEMS", [Item("tidy", "tidy", prove)])
+    child = os.fork()
+    if child == 0:
+        try:
+            verify_run.work_ahead("tidy", str(tmp_path))
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert (tmp_path / "idle").read_text() == "True"
+
+
+def test_an_item_is_proved_beside_another_one(
     verify: Callable[..., int], tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mistakes_run, pages_runs = threading.Event(), threading.Event()
 
-    def meets(name: str, mine: threading.Event, other: threading.Event) -> Item:
+    def meets(
+        name: str, mine: threading.Event, other: threading.Event, beside: str = ""
+    ) -> Item:
         def prove(context: Context) -> Outcome:
             mine.set()
             met = other.wait(5)
             return Outcome("tests", 1, [] if met else [f"{name} was alone."])
 
-        return Item(name, name, prove)
+        return Item(name, name, prove, beside=beside)
 
     mistakes = meets("mistakes", mistakes_run, pages_runs)
-    pages = meets("pages", pages_runs, mistakes_run)
+    pages = meets("pages", pages_runs, mistakes_run, beside="mistakes")
     assert verify(mistakes, holding("site"), pages) == 0
     shown = capsys.readouterr().out
     assert shown.index("[1/3] mistakes") < shown.index("[2/3] site") < shown.index("[3/3] pages")
@@ -120,7 +146,10 @@ def test_interrupted_it_does_not_wait_for_what_runs_beside(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        verify(Item("mistakes", "mistakes", interrupted), Item("pages", "pages", until_killed))
+        verify(
+            Item("mistakes", "mistakes", interrupted),
+            Item("pages", "pages", until_killed, beside="mistakes"),
+        )
     assert killed.is_set()
 
 
@@ -140,7 +169,7 @@ def test_a_failed_item_does_not_hide_the_next(
 
 def test_fail_fast_stops_and_says_so(verify: Callable[..., int], tmp_path: Path, capsys) -> None:
     assert verify(failing("one"), holding("two"), fail_fast=True) == 1
-    assert "Stopped at the first failure; 1 items were not looked at." in capsys.readouterr().out
+    assert "Stopped at the first failure; 1 items were left." in capsys.readouterr().out
     assert len(read_result(tmp_path)["items"]) == 1
 
 
@@ -184,13 +213,42 @@ def test_an_old_result_does_not_outlive_a_new_run(
     assert not (tmp_path / "result.json").exists()
 
 
+def names_of(options: VerifyOptions, items: Sequence[Item]) -> list[str]:
+    return [item.name for item in select_items(options, items)]
+
+
 def test_items_are_chosen_by_name_in_the_course_order() -> None:
     items = [holding("one"), holding("two"), holding("three")]
-    assert [item.name for item in select_items(["three,one"], items)] == ["one", "three"]
-    assert [item.name for item in select_items(["three", "one"], items)] == ["one", "three"]
-    assert select_items([], items) == items
+    assert names_of(VerifyOptions(only=("three,one",)), items) == ["one", "three"]
+    assert names_of(VerifyOptions(only=("three", "one")), items) == ["one", "three"]
     with pytest.raises(CourseError, match="has no item 'four'. It has: one, two, three."):
-        select_items(["one", "four"], items)
+        select_items(VerifyOptions(only=("one", "four")), items)
+
+
+def test_a_tier_is_the_quick_items_or_all_of_them() -> None:
+    quick = ["sync", "marks", "release", "starters", "tool", "site"]
+    assert names_of(VerifyOptions(), ITEMS) == quick
+    assert select_items(VerifyOptions(everything=True), ITEMS) == list(ITEMS)
+
+
+def test_the_end_says_what_nothing_looked_at(verify: Callable[..., int], capsys) -> None:
+    quick = Item("one", "one holds", lambda context: Outcome("tests", 1), quick=True)
+    slow = Item("two", "two", lambda context: Outcome("tests", 1), leaves_out="what rings share")
+    assert verify(quick, slow, everything=False) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Left out: two. All of it: ./course verify --all" in shown
+    assert f"Nothing looked at kernels other than {os.uname().release}" in shown
+    assert "what rings share" not in shown
+    assert verify(quick, slow) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Left out" not in shown and "what rings share" in shown
+
+
+def test_every_item_that_waits_for_another_names_one() -> None:
+    names = [item.name for item in ITEMS]
+    for item in ITEMS:
+        for other in filter(None, (item.beside, item.ahead)):
+            assert names.index(other) < names.index(item.name)
 
 
 def test_the_list_names_every_item(capsys) -> None:

@@ -31,7 +31,7 @@ class Watcher:
             self.text += line
 
     def wait_for_rounds(self, count: int) -> None:
-        wait_until(lambda: self.text.count(WAITING) >= count, f"round {count}", deadline_s=30)
+        wait_until(lambda: self.text.count(WAITING) >= count, f"round {count}")
 
     def close(self) -> None:
         self.tool.kill()
@@ -79,7 +79,7 @@ def test_a_save_during_a_round_starts_another(live: LiveCourse) -> None:
         work = live.yours / "work.hpp"
         work.write_text(work.read_text().replace("// 01.2: hang\n", ""))
         watcher.wait_for_rounds(2)
-        assert "Still running after 3 s" in flat(watcher.text)
+        assert "Still running after" in flat(watcher.text)
         assert "Chapter 01 is green" in watcher.text.partition(WAITING)[2]
 
 
@@ -106,13 +106,11 @@ def test_ctrl_c_ends_it(live: LiveCourse, when: str) -> None:
         else:
             watcher.wait_for_rounds(1)
         watcher.tool.send_signal(signal.SIGINT)
-        assert watcher.tool.wait(timeout=10) == 130
+        assert watcher.tool.wait(timeout=60) == 130
         assert watcher.tool.stderr is not None
         assert watcher.tool.stderr.read().count("interrupted") == 1
     assert not alive_with(case)
 
 
 def test_bad_input(live: LiveCourse) -> None:
-    done = live.run("watch", "99")
-    assert done.code == 1
-    assert "There is no chapter 99" in done.err
+    live.refused("watch", "99", said="There is no chapter 99")

@@ -6,11 +6,11 @@
 #include <cerrno>
 #include <string>
 
-using doctor::advice;
-using doctor::machine;
-using doctor::place;
-using doctor::seccomp;
-using doctor::sysctl;
+using common::advice;
+using common::machine;
+using common::place;
+using common::seccomp;
+using common::sysctl;
 
 namespace {
 
@@ -130,7 +130,7 @@ TEST_CASE("an errno becomes its cause on this machine, and a command against it"
 }
 
 TEST_CASE("this machine is described as its files describe it", "[advice]") {
-  const machine here = doctor::read_machine();
+  const machine here = common::read_machine();
   CHECK_FALSE(here.kernel_release.empty());
   CHECK(here.filter != seccomp::unknown);
 }

@@ -100,8 +100,14 @@
   const copied = [...article.querySelectorAll(".highlight:not(.language-text)")];
   const blocks = [...article.querySelectorAll(".highlight pre > code")];
   const paragraphs = [...article.querySelectorAll(":scope > p")].map((paragraph) => {
-    const lines = paragraph.getBoundingClientRect().height / parseFloat(getComputedStyle(paragraph).lineHeight);
-    return { lines: Math.round(lines), characters: paragraph.textContent.length };
+    const box = paragraph.getBoundingClientRect();
+    const height = parseFloat(getComputedStyle(paragraph).lineHeight);
+    const text = document.createRange();
+    text.selectNodeContents(paragraph);
+    const last = [...text.getClientRects()].filter((each) => each.bottom > box.bottom - height / 2);
+    const filled = Math.max(...last.map((each) => each.right - box.left)) / box.width;
+    const lines = Math.round(box.height / height);
+    return { lines, full: lines - 1 + filled, characters: paragraph.textContent.length };
   });
   return {
     scheme: document.body.dataset.mdColorScheme,
@@ -129,6 +135,6 @@
       .filter((block) => !block.querySelector("[data-md-type=copy]")?.checkVisibility())
       .map((block) => `"${words(block)}"`),
     lineLength: Math.max(0, ...paragraphs.filter((each) => each.lines >= 4)
-      .map((each) => each.characters / (each.lines - 0.5))),
+      .map((each) => each.characters / each.full)),
   };
 }

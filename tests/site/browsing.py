@@ -25,7 +25,7 @@ FLAGS = (
     "--disable-sync",
     "--metrics-recording-only",
 )
-DEADLINE_MS = 15_000
+DEADLINE_MS = 120_000
 AUDIT = (Path(__file__).parent / "audit.js").read_text(encoding="utf-8")
 
 

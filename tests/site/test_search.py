@@ -16,6 +16,7 @@ WORDS = {
     "io_uring_disabled": "troubleshooting/#eperm",
     "memlock": "troubleshooting/#enomem",
     "There is no chapter": "reference/messages/#chapters",
+    "There is no chapter 99. Try 01 to 14.": "reference/messages/#chapters",
     "COURSE_TODO": "how-a-chapter-works/",
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How much this program has asked operator new for, and how much of that it still holds.
 // Owns     nothing; the counts are the program's.
-// Lifetime none.
 // Threads  any.
-// Errors   none.
 // Rule     it replaces operator new. So it is no part of test-support: a chapter's tests link
 //          test-allocations if they count.
 #pragma once

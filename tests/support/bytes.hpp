@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Payloads that tell whose they are, and a comparison that says where two differ.
-// Owns     nothing.
-// Lifetime none.
-// Threads  any.
-// Errors   none.
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,6 @@
 // Owns     one question for each child of the test case that runs, until it has ended.
 // Lifetime a question may outlive its child_process: a failed REQUIRE destroys it first.
 // Threads  the test's own.
-// Errors   none.
 #pragma once
 
 #include <functional>

@@ -154,8 +154,8 @@ TEST_CASE("at the descriptor limit it serves those it accepted and does not spin
   UNSCOPED_INFO("accept() failed with EMFILE and the server gave up, on itself or on its clients");
   REQUIRE(clients.served.size() >= served_at_limit_min);
   UNSCOPED_INFO(
-      "accept() fails with EMFILE at once, and the listener stays readable: who only tries again "
-      "burns a CPU. Do not watch the listener until a connection has ended");
+      "accept() fails with EMFILE at once, and the listener stays readable: a server that only "
+      "tries again burns a CPU. Do not watch the listener until a connection has ended");
   CHECK(cpu_used_during(milliseconds{500}, server) < milliseconds{25});
   UNSCOPED_INFO("those who got in are no longer served once the limit was reached");
   CHECK(clients.served.front().echo("still?") == "still?");

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "contract_server.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <sstream>
 #include <stdexcept>
@@ -34,9 +36,15 @@ void check_still_serves(const server_process& server) {
 }
 
 milliseconds cpu_used_during(milliseconds wall, const server_process& server) {
-  const auto before = server.cpu_time();
-  std::this_thread::sleep_for(wall);  // the one place where time itself is what is measured
-  return std::chrono::duration_cast<milliseconds>(server.cpu_time() - before);
+  constexpr int windows_max = 3;  // a server that spins does so in each of them
+  milliseconds least = wall;
+  for (int window = 0; window < windows_max && least * 40 > wall; ++window) {
+    const auto before = server.cpu_time();
+    std::this_thread::sleep_for(wall);  // the one place where time itself is what is measured
+    const auto used = server.cpu_time() - before;
+    least = std::min(least, std::chrono::duration_cast<milliseconds>(used));
+  }
+  return least;
 }
 
 }  // namespace course_test

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What the cases of the echo contract share: the server under test, and a few ways to press it.
-// Owns     nothing.
-// Lifetime none.
 // Threads  one thread a process: Catch2's.
 // Errors   std::runtime_error if COURSE_SERVER does not say which server to test.
 // Rule     COURSE_SERVER is the program, COURSE_SERVER_ARGS its further arguments, split at spaces.
@@ -27,8 +25,9 @@ namespace course_test {
 // One CHECK: a new client is served. Put UNSCOPED_INFO with the usual cause before it.
 void check_still_serves(const server_process& server);
 
-// CPU time, all threads, that the server uses while `wall` goes by. Whoever waits uses next to
-// none; whoever spins may still get little on a busy machine: so compare with 5 % and less.
+// CPU time, all threads, that the server uses while `wall` goes by; the least of up to three times,
+// since a busy machine costs a waiting server some, too. A server that waits uses next to none. One
+// that spins may still get little on a busy machine: so compare with 5 % and less.
 [[nodiscard]] milliseconds cpu_used_during(milliseconds wall, const server_process& server);
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -25,7 +25,7 @@ finished_program run_server(std::vector<std::string> arguments) {
   return run_program(contract_program(), arguments, milliseconds{5000});
 }
 
-// A pipe without room: who prints into it waits.
+// A pipe without room: a program that prints into it waits.
 class full_pipe {
  public:
   full_pipe() {
@@ -65,8 +65,8 @@ TEST_CASE("SIGTERM is caught before it says where it listens") {
                                "--host", "127.0.0.1", "--port", "0"});
   child_process server{"/bin/sh", words};
   UNSCOPED_INFO(
-      "who reads the line may send a signal at once, and that would kill the server: have a "
-      "handler before the announcement");
+      "a script that reads the line may send a signal at once, and that would kill the server: "
+      "have a handler before the announcement");
   CHECK(eventually(step_deadline, [&] { return signal_caught(server.pid(), SIGTERM); }));
   server.send_signal(SIGKILL);  // a clean stop would wait for the line to go out
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An object that tells how many of its kind there are: frames are counted, not guessed.
 // Owns     nothing; the counts are the program's.
-// Lifetime none.
 // Threads  one at a time.
-// Errors   none.
 // Rule     as a parameter by value, or as a local, it lives as long as the coroutine's frame.
 #pragma once
 

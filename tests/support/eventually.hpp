@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Waits until something becomes true: for what a test can observe but not be told of.
-// Owns     nothing.
-// Lifetime none.
-// Threads  any.
 // Errors   false at the deadline, so that the caller's CHECK says what did not happen.
 #pragma once
 

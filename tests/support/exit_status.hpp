@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 // How a child process ended, as a value that a failed CHECK prints in words.
-// Owns     nothing.
-// Lifetime none.
-// Threads  any.
-// Errors   none.
 // See      waitpid(2)
 #pragma once
 

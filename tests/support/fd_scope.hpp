@@ -3,7 +3,6 @@
 // Owns     nothing but a list of numbers.
 // Lifetime make it before what is tested, ask it after.
 // Threads  none: other threads that open descriptors meanwhile would be blamed.
-// Errors   none.
 #pragma once
 
 #include <map>

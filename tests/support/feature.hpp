@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a test needs of the kernel, in one line at its start.
 // Owns     nothing; an answer is kept for the life of the process.
-// Lifetime none.
 // Threads  the test's own, before it starts others: it ends the test case.
 // Errors   a missing feature is a SKIP with its reason and the fix; with COURSE_REQUIRE_FEATURES=1,
 //          as in CI and in grading, it is a failure. A name that no feature has is always one.

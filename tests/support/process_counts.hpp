@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What a process holds and what it has used, from /proc: for tests that count before and after.
-// Owns     nothing.
-// Lifetime none.
 // Threads  any; each number is a snapshot.
 // Errors   std::runtime_error if the process is gone.
 // See      proc(5), clock_getcpuclockid(3)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // A kernel that refuses io_uring, or room in epoll, to one thread.
-// Owns     nothing.
 // Lifetime the filter stays until its thread has ended; programs that the thread starts inherit it.
 // Threads  only the calling one is filtered, so call it in a thread or in a child of your own.
 // Errors   std::system_error if the kernel refuses the filter.

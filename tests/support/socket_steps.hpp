@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Single steps on a socket, and the words for how they went: what `client` is made of.
-// Owns     nothing.
-// Lifetime none.
-// Threads  any.
 // Errors   how a step went is a `transfer`; std::system_error if poll(2) itself fails.
 #pragma once
 

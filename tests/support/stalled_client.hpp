@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // A client that sends and does not read, so that a server has to wait for it.
-// Owns     nothing.
-// Lifetime none.
 // Threads  the client's.
 // Errors   client_error if the connection ends meanwhile.
 #pragma once

@@ -111,7 +111,27 @@ TEST_CASE("a failed test prints what its children said and how they ended", "[su
                                "stderr:\n    last words\n"));
 }
 
-// Hidden: run by the case above.
+TEST_CASE("a failed test prints every message whole, in a line of its own", "[support]") {
+  const auto self = std::filesystem::read_symlink("/proc/self/exe");
+  const finished_program test = run_program(self, {"a test that fails in many words"});
+  const std::string many(200, 'x');
+  CHECK(test.status == exited(42));
+  CHECK_THAT(test.stdout_text,
+             ContainsSubstring("\n  CHECK( 1 + 1 == 3 )\nwith expansion:\n  2 == 3\n"
+                               "with message:\n  an " +
+                               many + " end\n  next\n"));
+  CHECK_THAT(test.stdout_text,
+             ContainsSubstring("FAILED:\n  CHECK_THROWS( 1 )\n"
+                               "because no exception was thrown where one was expected:\n\n"));
+}
+
+// Hidden: run by the cases above.
+TEST_CASE("a test that fails in many words", "[.]") {
+  UNSCOPED_INFO("an " << std::string(200, 'x') << " end\nnext");
+  CHECK(1 + 1 == 3);
+  CHECK_THROWS(1);
+}
+
 TEST_CASE("a test that fails beside a child that crashed", "[.]") {
   const child_process child = shell("echo last words >&2; kill -ABRT $$");
   throw std::runtime_error{"the deliberate failure"};

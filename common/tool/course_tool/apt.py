@@ -127,7 +127,7 @@ def _apt(
         [*sudo, *args], timeout_s=timeout_s, env=_ENV, on_line=on_line, asks_first_s=DPKG_GRACE_S
     )
     with LOG.open("a", encoding="utf-8") as log:
-        log.write(f"$ {' '.join(finished.args)}\n{finished.stdout}{finished.stderr}\n")
+        log.write(finished.log)
     return finished
 
 
@@ -146,7 +146,7 @@ def _lists_are_old(finished: processes.Finished) -> bool:
 
 def _failure(names: Sequence[str], fetched: str, finished: processes.Finished) -> str:
     lines = (finished.stdout + finished.stderr).splitlines()
-    told = _complaints(fetched)[:2] + (_complaints("\n".join(lines)) or lines)[-3:]
+    told = complaints(fetched)[:2] + (complaints("\n".join(lines)) or lines)[-3:]
     return "\n  ".join(
         [
             f"apt-get could not install {', '.join(names)}. It said:",
@@ -156,5 +156,5 @@ def _failure(names: Sequence[str], fetched: str, finished: processes.Finished) -
     )
 
 
-def _complaints(output: str) -> list[str]:
+def complaints(output: str) -> list[str]:
     return [line for line in output.splitlines() if re.match(r"[EW]: ", line)]

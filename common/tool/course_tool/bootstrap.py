@@ -7,8 +7,6 @@ standard library alone, and of the tool only what does the same.
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import importlib.util
 import json
 import os
@@ -19,13 +17,14 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from course_tool import apt, processes
 from course_tool.errors import CourseError
+from course_tool.files import digest, locked, write_whole
 from course_tool.paths import ROOT, STATE, VENV, relative
 
 REQUIREMENTS = ROOT / "requirements.txt"
@@ -106,7 +105,7 @@ def _wanted(version: str) -> dict[str, str]:
     return {
         "clone": str(ROOT),
         "python": version,
-        "requirements": hashlib.sha256(requirements).hexdigest(),
+        "requirements": digest(requirements),
     }
 
 
@@ -144,9 +143,7 @@ def _set_up(yes: bool) -> None:
         except BaseException:
             shutil.rmtree(VENV, ignore_errors=True)
             raise
-        fresh = STAMP.with_suffix(".new")
-        fresh.write_text(json.dumps(wanted, indent=1) + "\n", encoding="utf-8")
-        os.replace(fresh, STAMP)
+        write_whole(STAMP, json.dumps(wanted, indent=1) + "\n")
 
 
 def _why(version: str | None) -> str:
@@ -171,19 +168,14 @@ def _why(version: str | None) -> str:
 @contextmanager
 def _only_one() -> Iterator[None]:
     """Two ./course at once: the second waits, and then finds the work done."""
-    try:
-        STATE.mkdir(exist_ok=True)
-        lock = open(STATE / "bootstrap.lock", "w")  # noqa: SIM115  (closed below)
-    except OSError as error:
-        raise CourseError(
-            f"Cannot write in {ROOT}: {error.strerror}. The course needs to."
-        ) from error
-    with lock:
+    with ExitStack() as stack:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _say(f"Another ./course is setting up {relative(VENV)}/; waiting for it …")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            waits = f"Another ./course is setting up {relative(VENV)}/; waiting for it …"
+            stack.enter_context(locked(STATE / "bootstrap.lock", lambda: _say(waits)))
+        except OSError as error:
+            raise CourseError(
+                f"Cannot write in {ROOT}: {error.strerror}. The course needs to."
+            ) from error
         yield
 
 
@@ -227,9 +219,7 @@ def _install_requirements() -> None:
     args += ["--progress-bar", "off", "--retries", "2", "--prefer-binary", "-r", REQUIREMENTS]
     with _working("Installing the packages of requirements.txt") as note:
         finished = processes.run(args, timeout_s=PIP_TIMEOUT_S, on_line=note)
-        PIP_LOG.write_text(
-            f"$ {' '.join(finished.args)}\n{finished.stdout}{finished.stderr}", encoding="utf-8"
-        )
+        PIP_LOG.write_text(finished.log, encoding="utf-8")
         if finished.returncode != 0:
             raise CourseError(_pip_failure(finished))
 

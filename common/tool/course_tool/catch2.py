@@ -8,8 +8,7 @@ same file, and its SHA-256 stands in cmake/dependencies.cmake, the one place tha
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
+import email
 import os
 import re
 import shutil
@@ -19,12 +18,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from course_tool import apt, builds, console, processes
 from course_tool.errors import CourseError
+from course_tool.files import digest, locked
 from course_tool.paths import DEPS, ROOT, STATE, relative
 
 OLDEST = "3.3"  # brought SKIP
@@ -70,7 +69,8 @@ def ensure() -> None:
         f"Catch2 {OLDEST} or newer runs the tests, and this distribution has none: getting "
         f"{release.version} and building it in {relative(INSTALLED)}/, once."
     )
-    with _only_one():
+    waits = "Another ./course is getting Catch2; waiting for it …"
+    with locked(DEPS / "lock", lambda: console.err.print(waits)):
         if _built():
             return  # another ./course has built it while we waited
         _sweep()
@@ -114,18 +114,6 @@ def _distribution_has_it() -> bool:
         return processes.run(args, timeout_s=60, env=builds.PLAIN_ENV).returncode == 0
 
 
-@contextmanager
-def _only_one() -> Iterator[None]:
-    DEPS.mkdir(exist_ok=True)
-    with open(DEPS / "lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            console.err.print("Another ./course is getting Catch2; waiting for it …")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def _sweep() -> None:
     """Removes what a killed run has left; we hold the lock, so nobody is using it."""
     for left in DEPS.glob("making-catch2-*"):
@@ -155,7 +143,7 @@ def _source(release: Release, scratch: Path) -> Path:
 
 
 def _check_sum(archive: Path, release: Release) -> None:
-    have = hashlib.sha256(archive.read_bytes()).hexdigest()
+    have = digest(archive.read_bytes())
     if have != release.sha256:
         raise CourseError(
             f"{archive.name} is not the release that the course pins: its SHA-256 is {have}."
@@ -191,9 +179,9 @@ def _from_next_suite(release: Release, scratch: Path) -> Path:
 
 
 def _first_complaint(finished: processes.Finished) -> str:
-    said = (finished.stderr + finished.stdout).splitlines()
-    complaints = [line for line in said if re.match(r"[EW]: ", line)]
-    return textwrap.shorten((complaints or said or ["it said nothing"])[0], 160)
+    said = finished.stderr + finished.stdout
+    first = next(iter(apt.complaints(said) or said.splitlines()), "it said nothing")
+    return textwrap.shorten(first, 160)
 
 
 def this_suite() -> str:
@@ -245,12 +233,8 @@ def find_mirror(settings: Path, codename: str) -> Mirror | None:
 
 def _mirrors_deb822(text: str, codename: str) -> Iterator[Mirror]:
     without_comments = re.sub(r"^#.*\n?", "", text, flags=re.MULTILINE)
-    for stanza in re.split(r"\n\s*\n", without_comments):
-        unfolded = re.sub(r"\n[ \t]+", " ", stanza)
-        fields = {
-            key.lower(): value.strip()
-            for key, value in re.findall(r"^([A-Za-z-]+):[ \t]*(.*)$", unfolded, re.MULTILINE)
-        }
+    for stanza in re.split(r"\n\s*\n", without_comments.strip()):
+        fields = email.message_from_string(stanza)  # Debian's format is that of mail headers
         gives = (
             fields.get("enabled", "yes").lower() != "no"
             and codename in fields.get("suites", "").split()
@@ -322,7 +306,7 @@ def _build(source: Path, build: Path, installed: Path, release: Release) -> None
                 on_line=lambda line: builds.show_ninja_line(line, steps),
             )
             with LOG.open("a", encoding="utf-8") as log:
-                log.write(f"$ {' '.join(finished.args)}\n{finished.stdout}{finished.stderr}")
+                log.write(finished.log)
             if finished.returncode != 0:
                 failure = builds.build_failure(finished.stdout + finished.stderr)
                 raise builds.BuildError(

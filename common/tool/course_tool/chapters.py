@@ -2,54 +2,87 @@
 """The chapters, as solutions/NN-slug/chapter.toml states them; the schema is in this file.
 
 Every deviation from the schema is a CourseError that names the file, the key and what is allowed.
+pydantic checks each value by its annotation; what depends on two values is checked below.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, is_dataclass, replace
+from functools import cache
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from course_tool.errors import CourseError
 from course_tool.paths import ROOT, relative
+from course_tool.sections import missing_mark
 
-METRICS = (
-    "syscalls_per_request",
-    "sqes_per_request",
-    "cqes_per_request",
-    "bytes_per_idle_connection",
-    "syscalls_per_operation",  # of a program that runs to its end and takes --count
-    "printed",  # by a program that runs to its end, as a line 'VALUE: NUMBER'
-)
+# What a count states beside that which all of them state, by its metric; `calls` may be left out.
+# The last two are of programs that run to their end: one takes --count, the other prints a line
+# 'VALUE: NUMBER'.
+_PER_REQUEST = ("connections", "size", "inflight", "requests", "calls")
+BY_METRIC = {
+    "syscalls_per_request": _PER_REQUEST,
+    "sqes_per_request": _PER_REQUEST,
+    "cqes_per_request": _PER_REQUEST,
+    "cqes_per_wait": _PER_REQUEST,
+    "sqes_per_connection": ("connections",),
+    "bytes_per_idle_connection": ("connections", "calls"),
+    "syscalls_per_operation": ("operations", "calls"),
+    "printed": ("value", "unit"),
+}
+T = TypeVar("T")
 WITHOUT_CLIENTS = ("syscalls_per_operation", "printed")
 HINTS_PER_TASK = 3
 
 
+def _like(pattern: str, example: str) -> Any:
+    return Field(strict=True, pattern=f"^({pattern})$", description=f"look like {example!r}")
+
+
+# The description ends the sentence "it has to ...".
+Text = Annotated[
+    str, Field(strict=True, pattern=r"\S", description="be a string that is not empty")
+]
+_Texts = Annotated[tuple[Text, ...], Field(description="be a list of strings")]
+_Integer = Annotated[int, Field(strict=True, ge=1, description="be an integer of at least 1")]
+Number = Annotated[float, Field(strict=True, ge=0, description="be a number of at least 0")]
+_Flag = Annotated[bool, Field(strict=True, description="be true or false")]
+ChapterNumber = Annotated[str, _like(r"\d\d", "01")]
+_Metric = Annotated[
+    str,
+    Field(strict=True, pattern=f"^({'|'.join(BY_METRIC)})$",
+          description=f"be one of {', '.join(BY_METRIC)}"),
+]  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Task:
-    id: str  # "01.2"
-    title: str
-    file: str
-    sections: tuple[str, ...]
-    tag: str
-    hints: tuple[str, ...]  # a question, a nudge, nearly there
+    id: Text  # "01.2"
+    title: Text
+    file: Text
+    sections: _Texts
+    tag: Text
+    hints: _Texts  # a question, a nudge, nearly there
 
 
 @dataclass(frozen=True)
 class Program:
-    name: str  # the target and the file are NN-name
-    summary: str
-    contract: bool  # keeps what every server keeps: the echo contract is run against it
+    name: Annotated[str, _like(r"[a-z][a-z0-9_-]*", "server")]  # the target and file are NN-name
+    summary: Text
+    contract: _Flag  # keeps what every server keeps: the echo contract is run against it
 
 
 @dataclass(frozen=True)
 class Minutes:
-    reading: int
-    tasks: int
-    checkpoint: int
+    reading: _Integer
+    tasks: _Integer
+    checkpoint: _Integer
 
     @property
     def total(self) -> int:
@@ -63,20 +96,21 @@ class Count:
     `requests` is what clients ask for, or the --count of a program that runs to its end.
     """
 
-    name: str
-    metric: str  # one of METRICS
-    program: str
-    args: tuple[str, ...]
-    connections: int
-    size: int
-    inflight: int
-    requests: int
-    at_least: float
-    at_most: float
-    why: str
-    calls: tuple[str, ...]  # metrics of system calls count only these; empty: all
-    value: str = ""  # of "printed": what the program calls the number
-    unit: str = ""  # of "printed": what the number counts, such as bytes
+    name: Text
+    metric: _Metric
+    program: Text
+    args: _Texts = ()
+    connections: _Integer = 0
+    size: _Integer = 0
+    inflight: _Integer = 0
+    requests: _Integer = 0
+    at_least: Number = 0  # this one, and the next two: chapter.toml has to state them
+    at_most: Number = 0
+    why: Text = ""
+    calls: _Texts = ()  # metrics of system calls count only these; empty: all
+    value: Text = ""  # of "printed": what the program calls the number
+    unit: Text = ""  # of "printed": what the number counts, such as bytes
+    operations: _Integer = 0  # what chapter.toml calls `requests` where nobody requests anything
 
 
 @dataclass(frozen=True)
@@ -86,30 +120,30 @@ class Contender:
     Its speed is shown, never asserted.
     """
 
-    name: str
-    chapter: str
-    program: str
-    args: tuple[str, ...]
-    baseline: bool  # the ratios are to this one
+    name: Text
+    chapter: ChapterNumber
+    program: Text
+    args: _Texts = ()
+    baseline: _Flag = False  # the ratios are to this one
 
 
 @dataclass(frozen=True)
 class Load:
-    connections: int
-    size: int
-    inflight: int
-    duration_s: float
-    rounds: int
+    connections: _Integer
+    size: _Integer
+    inflight: _Integer
+    duration_s: Number
+    rounds: _Integer
 
 
 @dataclass(frozen=True)
 class Timing:
     """Programs that time themselves: each takes --count and prints 'ns per OPERATION: NUMBER'."""
 
-    operation: str  # what is done --count times, such as "call"
-    operations: int
-    rounds: int
-    contenders: tuple[Contender, ...]
+    operation: Text  # what is done --count times, such as "call"
+    operations: _Integer
+    rounds: _Integer
+    contenders: Annotated[tuple[Contender, ...], Field(min_length=1)]
 
     @property
     def value(self) -> str:
@@ -118,27 +152,31 @@ class Timing:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    question: str
-    counts: tuple[Count, ...]
-    contenders: tuple[Contender, ...]  # servers; none in a chapter without one
-    load: Load | None  # what the contenders are put under
+    question: Text
+    counts: Annotated[tuple[Count, ...], Field(min_length=1)]
+    contenders: tuple[Contender, ...] = ()  # servers; none in a chapter without one
+    load: Load | None = None  # what the contenders are put under
     timing: Timing | None = None
 
 
 @dataclass(frozen=True)
-class Chapter:
-    number: str  # "01"
-    slug: str
-    title: str
-    idea: str
-    kernel: str
-    features: tuple[str, ...]  # names of doctor features that the chapter needs
-    builds_on: tuple[str, ...]  # chapter numbers
-    files: tuple[str, ...]  # those with tasks, in task order
+class _Stated:
+    number: ChapterNumber
+    slug: Annotated[str, _like(r"[a-z][a-z0-9-]*", "blocking-echo")]
+    title: Text
+    idea: Text
+    kernel: Annotated[str, _like(r"\d+\.\d+", "6.1")]
+    features: _Texts  # names of doctor features that the chapter needs
+    builds_on: _Texts  # chapter numbers
+    files: _Texts  # those with tasks, in task order
     minutes: Minutes
-    tasks: tuple[Task, ...]
-    programs: tuple[Program, ...]
+    tasks: Annotated[tuple[Task, ...], Field(min_length=1)]
+    programs: Annotated[tuple[Program, ...], Field(min_length=1)]
     checkpoint: Checkpoint
+
+
+@dataclass(frozen=True)
+class Chapter(_Stated):
     root: Path = field(default=ROOT, repr=False)
 
     @property
@@ -173,326 +211,193 @@ class Chapter:
         raise CourseError(f"Chapter {self.number} has no program {name!r}. It has: {have}.")
 
 
-class _Missing:
-    """Stands for 'no default': the key has to be there."""
+class Bad(NamedTuple):
+    """What chapter.toml has wrong."""
+
+    key: str
+    problem: str
 
 
-_MISSING = _Missing()
+@cache
+def _hints(table: type) -> dict[str, Any]:
+    return get_type_hints(table, include_extras=True)
 
 
-class _Table:
-    """A TOML table that is read key by key; whatever nobody asked for is an error."""
-
-    def __init__(self, values: dict[str, Any], file: Path, name: str = "") -> None:
-        self._values = values
-        self._file = file
-        self._name = name
-        self._read: set[str] = set()
-
-    def fail(self, key: str, problem: str) -> CourseError:
-        where = f"{self._name}.{key}" if self._name and key else self._name or key
-        return CourseError(f"{relative(self._file)}: {where}: {problem}")
-
-    def _take(self, key: str, kind: str, default: Any) -> Any:
-        self._read.add(key)
-        if key in self._values:
-            return self._values[key]
-        if default is _MISSING:
-            raise self.fail(key, f"is missing; it has to be {kind}.")
-        return default
-
-    def text(self, key: str, default: Any = _MISSING) -> str:
-        value = self._take(key, "a string", default)
-        if not isinstance(value, str) or not value.strip():
-            raise self.fail(key, f"is {value!r}; it has to be a string that is not empty.")
-        return value
-
-    def matching(self, key: str, pattern: str, example: str) -> str:
-        value = self.text(key)
-        if not re.fullmatch(pattern, value):
-            raise self.fail(key, f"is {value!r}; it has to look like {example!r}.")
-        return value
-
-    def texts(self, key: str, default: Any = _MISSING) -> tuple[str, ...]:
-        value = self._take(key, "a list of strings", default)
-        good = isinstance(value, list | tuple) and all(
-            isinstance(item, str) and item.strip() for item in value
-        )
-        if not good:
-            raise self.fail(key, f"is {value!r}; it has to be a list of strings.")
-        return tuple(value)
-
-    def number(self, key: str, least: float = 0) -> float:
-        value = self._take(key, "a number", _MISSING)
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
-            raise self.fail(key, f"is {value!r}; it has to be a number of at least {least}.")
-        return float(value)
-
-    def integer(self, key: str, least: int = 1) -> int:
-        value = self._take(key, "an integer", _MISSING)
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise self.fail(key, f"is {value!r}; it has to be an integer of at least {least}.")
-        return value
-
-    def has(self, key: str) -> bool:
-        return key in self._values
-
-    def flag(self, key: str, default: Any = _MISSING) -> bool:
-        value = self._take(key, "true or false", default)
-        if not isinstance(value, bool):
-            raise self.fail(key, f"is {value!r}; it has to be true or false.")
-        return value
-
-    def one_of(self, key: str, allowed: tuple[str, ...]) -> str:
-        value = self.text(key)
-        if value not in allowed:
-            raise self.fail(key, f"is {value!r}; it has to be one of {', '.join(allowed)}.")
-        return value
-
-    def table(self, key: str) -> _Table:
-        value = self._take(key, f"a table, [{self._path(key)}]", _MISSING)
-        if not isinstance(value, dict):
-            raise self.fail(key, f"is {value!r}; it has to be a table, [{self._path(key)}].")
-        return _Table(value, self._file, self._path(key))
-
-    def tables(self, key: str) -> list[_Table]:
-        kind = f"one or more tables, [[{self._path(key)}]]"
-        value = self._take(key, kind, _MISSING)
-        tables = isinstance(value, list) and all(isinstance(item, dict) for item in value)
-        if not tables or not value:
-            raise self.fail(key, f"is {value!r}; it has to be {kind}.")
-        return [
-            _Table(item, self._file, f"{self._path(key)}[{index}]")
-            for index, item in enumerate(value, start=1)
-        ]
-
-    def done(self) -> None:
-        unknown = sorted(set(self._values) - self._read)
-        if unknown:
-            allowed = ", ".join(sorted(self._read))
-            raise self.fail(unknown[0], f"is not a key of this table; it takes {allowed}.")
-
-    def _path(self, key: str) -> str:
-        return f"{self._name}.{key}" if self._name else key
+def _wanted(kind: Any, path: str) -> tuple[str, Any]:
+    """How "it has to ..." goes on for a value, and which table it is, or a list of which."""
+    args = get_args(kind)
+    described = [each.description for each in args if getattr(each, "description", "")]
+    if described:
+        return described[0], None
+    table = next(filter(is_dataclass, (kind, *args, *get_args(args[0] if args else None))))
+    is_list = tuple in (get_origin(kind), *map(get_origin, args))
+    return f"be one or more tables, [[{path}]]" if is_list else f"be a table, [{path}]", table
 
 
-def _load_task(table: _Table, number: str, position: int, files: tuple[str, ...]) -> Task:
-    wanted = f"{number}.{position}"
-    task = Task(
-        id=table.text("id"),
-        title=table.text("title"),
-        file=table.text("file"),
-        sections=table.texts("sections"),
-        tag=table.text("tag"),
-        hints=table.texts("hints"),
-    )
-    table.done()
-    if task.id != wanted:
-        raise table.fail("id", f"is {task.id!r}; ids count up in order, so this one is {wanted!r}.")
-    if task.tag != wanted:
-        raise table.fail("tag", f"is {task.tag!r}; the tests of this task are tagged {wanted!r}.")
-    if task.file not in files:
-        raise table.fail("file", f"is {task.file!r}, which `files` does not list.")
-    if len(task.hints) != HINTS_PER_TASK:
-        raise table.fail(
-            "hints",
-            f"holds {len(task.hints)}; it takes {HINTS_PER_TASK}: "
-            "a question, a nudge, nearly there.",
-        )
-    section = f"task-{number}-{position}"
-    if not task.sections or task.sections[0] != section:
-        raise table.fail("sections", f"is {list(task.sections)}; the first one is {section!r}.")
-    for name in task.sections[1:]:
-        if not re.fullmatch(f"{section}[b-z]", name):
-            raise table.fail(
-                "sections", f"holds {name!r}; further places are {section + 'b'!r} and so on."
-            )
-    return task
+def _off_schema(error: Any, value: Any, table: Any) -> Bad:
+    """Says one of pydantic's errors: where it is, what stands there, and what has to."""
+    path, wanted = "", ""
+    for part in error["loc"]:
+        if isinstance(part, int):
+            path, value = f"{path}[{part + 1}]", value[part]
+            continue
+        path = f"{path}.{part}".lstrip(".")
+        wanted, table = _wanted(_hints(table)[part], re.sub(r"\[\d+\]", "", path))
+        if part not in value:
+            return Bad(path, f"is missing; it has to {wanted}.")
+        value = value[part]
+        if table is None:
+            break
+    return Bad(path, f"is {value!r}; it has to {wanted}.")
 
 
-def _load_program(table: _Table) -> Program:
-    program = Program(
-        name=table.matching("name", r"[a-z][a-z0-9_-]*", "server"),
-        summary=table.text("summary"),
-        contract=table.flag("contract"),
-    )
-    table.done()
-    return program
+def _unknown_keys(table: Any, raw: dict[str, Any], path: str = "") -> Iterator[Bad]:
+    for key in sorted(set(raw) - set(_hints(table))):
+        takes = ", ".join(sorted(_hints(table)))
+        yield Bad(f"{path}{key}", f"is not a key of this table; it takes {takes}.")
+    for key, value in raw.items():
+        if isinstance(value, dict):
+            yield from _unknown_keys(_wanted(_hints(table)[key], "")[1], value, f"{path}{key}.")
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            below = _wanted(_hints(table)[key], "")[1]
+            for position, each in enumerate(value, start=1):
+                yield from _unknown_keys(below, each, f"{path}{key}[{position}].")
 
 
-def _load_requests(table: _Table, metric: str) -> int:
-    if metric in ("bytes_per_idle_connection", "printed"):
-        return 0  # idle clients send nothing; a program that prints knows how often it does it
-    return table.integer("operations" if metric == "syscalls_per_operation" else "requests")
-
-
-def _load_count(table: _Table, programs: tuple[str, ...]) -> Count:
-    metric = table.one_of("metric", METRICS)
-    has_clients = metric not in WITHOUT_CLIENTS
-    prints = metric == "printed"
-    has_load = has_clients and metric != "bytes_per_idle_connection"
-    count = Count(
-        name=table.text("name"),
-        metric=metric,
-        program=table.one_of("program", programs),
-        args=table.texts("args", ()),
-        connections=table.integer("connections") if has_clients else 0,
-        size=table.integer("size") if has_load else 0,
-        inflight=table.integer("inflight") if has_load else 0,
-        requests=_load_requests(table, metric),
-        at_least=table.number("at_least"),
-        at_most=table.number("at_most"),
-        why=table.text("why"),
-        calls=() if prints else table.texts("calls", ()),
-        value=table.text("value") if prints else "",
-        unit=table.text("unit") if prints else "",
-    )
-    table.done()
-    if count.at_least > count.at_most:
-        raise table.fail("at_least", f"is {count.at_least}, more than at_most {count.at_most}.")
-    return count
-
-
-def _load_contender(table: _Table, number: str) -> Contender:
-    contender = Contender(
-        name=table.text("name"),
-        chapter=table.matching("chapter", r"\d\d", "01"),
-        program=table.text("program"),
-        args=table.texts("args", ()),
-        baseline=table.flag("baseline", False),
-    )
-    table.done()
-    if contender.chapter > number:
-        raise table.fail("chapter", f"is {contender.chapter!r}, which comes after this chapter.")
-    return contender
-
-
-def _load_timing(table: _Table, number: str) -> Timing:
-    timing = Timing(
-        operation=table.text("operation"),
-        operations=table.integer("operations"),
-        rounds=table.integer("rounds"),
-        contenders=tuple(_load_contender(each, number) for each in table.tables("contenders")),
-    )
-    table.done()
-    _check_baseline(table, timing.contenders)
-    return timing
-
-
-def _check_baseline(table: _Table, contenders: tuple[Contender, ...]) -> None:
-    if sum(contender.baseline for contender in contenders) != 1:
-        raise table.fail("contenders", "exactly one of them has to say baseline = true.")
-
-
-def _load_load(table: _Table) -> Load:
-    load = Load(
-        connections=table.integer("connections"),
-        size=table.integer("size"),
-        inflight=table.integer("inflight"),
-        duration_s=table.number("duration_s"),
-        rounds=table.integer("rounds"),
-    )
-    table.done()
-    return load
-
-
-def _load_checkpoint(table: _Table, number: str, programs: tuple[Program, ...]) -> Checkpoint:
-    names = tuple(program.name for program in programs)
-    # Without a server there is nothing to put under a load: such a chapter has counts and, where
-    # its programs time themselves, [checkpoint.timing].
-    has_speed = any(program.contract for program in programs) or table.has("contenders")
-    checkpoint = Checkpoint(
-        question=table.text("question"),
-        counts=tuple(_load_count(each, names) for each in table.tables("counts")),
-        contenders=tuple(_load_contender(each, number) for each in table.tables("contenders"))
-        if has_speed
-        else (),
-        load=_load_load(table.table("load")) if has_speed else None,
-        timing=_load_timing(table.table("timing"), number) if table.has("timing") else None,
-    )
-    table.done()
-    if has_speed:
-        _check_baseline(table, checkpoint.contenders)
-    return checkpoint
-
-
-def _load_minutes(table: _Table) -> Minutes:
-    minutes = Minutes(
-        reading=table.integer("reading"),
-        tasks=table.integer("tasks"),
-        checkpoint=table.integer("checkpoint"),
-    )
-    table.done()
-    return minutes
-
-
-def _parse(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CourseError(f"{relative(file)} is missing; every chapter has one.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CourseError(f"{relative(file)} is not valid TOML: {error}.") from error
-
-
-def _check_consistent(table: _Table, chapter: Chapter, file: Path) -> None:
-    if file.parent.name != chapter.folder:
-        raise table.fail(
-            "slug",
-            f"number and slug make {chapter.folder!r}, but the folder is {file.parent.name!r}.",
-        )
+def _inconsistent(chapter: Chapter, raw: dict[str, Any], folder: str) -> Iterator[Bad]:
+    """What depends on more than one value."""
+    for position, task in enumerate(chapter.tasks, start=1):
+        yield from _bad_task(task, chapter, position)
+    yield from _bad_checkpoint(chapter, raw["checkpoint"])
+    if folder != chapter.folder:
+        yield Bad("slug", f"number and slug make {chapter.folder!r}, but the folder is {folder!r}.")
     for earlier in chapter.builds_on:
         if not re.fullmatch(r"\d\d", earlier) or earlier >= chapter.number:
-            raise table.fail(
-                "builds_on", f"holds {earlier!r}; it takes numbers of earlier chapters."
-            )
+            yield Bad("builds_on", f"holds {earlier!r}; it takes numbers of earlier chapters.")
     for name in chapter.files:
         if name not in {task.file for task in chapter.tasks}:
-            raise table.fail("files", f"holds {name!r}, but no task is in it.")
-    _check_marks(table, chapter)
-
-
-def _check_marks(table: _Table, chapter: Chapter) -> None:
-    for index, task in enumerate(chapter.tasks, start=1):
-        source = chapter.solution / task.file
-        if not source.is_file():
-            raise table.fail("files", f"holds {task.file!r}, but there is no such file.")
-        text = source.read_text(encoding="utf-8")
+            yield Bad("files", f"holds {name!r}, but no task is in it.")
+        elif not (chapter.solution / name).is_file():
+            yield Bad("files", f"holds {name!r}, but there is no such file.")
+    for position, task in enumerate(chapter.tasks, start=1):
+        text = (chapter.solution / task.file).read_text(encoding="utf-8")
         for section in task.sections:
-            if f"[start:{section}]" not in text:
-                raise table.fail(
-                    f"tasks[{index}].sections", f"holds {section!r}; {task.file} has no such mark."
-                )
+            if missing_mark(text, section).startswith("[start:"):
+                problem = f"holds {section!r}; {task.file} has no such mark."
+                yield Bad(f"tasks[{position}].sections", problem)
+
+
+def _bad_task(task: Task, chapter: Chapter, position: int) -> Iterator[Bad]:
+    at = f"tasks[{position}]"
+    wanted = f"{chapter.number}.{position}"
+    if task.id != wanted:
+        yield Bad(f"{at}.id", f"is {task.id!r}; ids count up in order, so this one is {wanted!r}.")
+    if task.tag != wanted:
+        yield Bad(f"{at}.tag", f"is {task.tag!r}; the tests of this task are tagged {wanted!r}.")
+    if task.file not in chapter.files:
+        yield Bad(f"{at}.file", f"is {task.file!r}, which `files` does not list.")
+    if len(task.hints) != HINTS_PER_TASK:
+        takes = f"it takes {HINTS_PER_TASK}: a question, a nudge, nearly there."
+        yield Bad(f"{at}.hints", f"holds {len(task.hints)}; {takes}")
+    first = f"task-{chapter.number}-{position}"
+    if task.sections[:1] != (first,):
+        yield Bad(f"{at}.sections", f"is {list(task.sections)}; the first one is {first!r}.")
+    for name in task.sections[1:]:
+        if not re.fullmatch(f"{first}[b-z]", name):
+            further = f"further places are {first + 'b'!r} and so on."
+            yield Bad(f"{at}.sections", f"holds {name!r}; {further}")
+
+
+def _bad_checkpoint(chapter: Chapter, raw: dict[str, Any]) -> Iterator[Bad]:
+    checkpoint = chapter.checkpoint
+    for position, count in enumerate(checkpoint.counts, start=1):
+        at = f"checkpoint.counts[{position}]"
+        yield from _bad_count(count, chapter, raw["counts"][position - 1], at)
+    # Without a server there is nothing to put under a load: such a chapter has counts and, where
+    # its programs time themselves, [checkpoint.timing].
+    has_speed = any(each.contract for each in chapter.programs) or "contenders" in raw
+    for key, table in (("contenders", "[[checkpoint.contenders]]"), ("load", "[checkpoint.load]")):
+        if has_speed and key not in raw:
+            yield Bad(f"checkpoint.{key}", f"is missing; servers are compared in {table}.")
+    if checkpoint.load and not has_speed:
+        yield Bad("checkpoint.load", "is for servers, and there is no [[checkpoint.contenders]].")
+    if has_speed:
+        yield from _bad_contenders(checkpoint.contenders, chapter, "checkpoint.contenders")
+    if checkpoint.timing:
+        contenders = checkpoint.timing.contenders
+        yield from _bad_contenders(contenders, chapter, "checkpoint.timing.contenders")
+
+
+def _bad_count(count: Count, chapter: Chapter, raw: dict[str, Any], at: str) -> Iterator[Bad]:
+    programs = [program.name for program in chapter.programs]
+    if count.program not in programs:
+        allowed = ", ".join(programs)
+        yield Bad(f"{at}.program", f"is {count.program!r}; it has to be one of {allowed}.")
+    takes = BY_METRIC[count.metric]
+    for key in ("at_least", "at_most", "why", *takes):
+        if key not in raw and key != "calls":
+            wanted, _ = _wanted(_hints(Count)[key], "")
+            yield Bad(f"{at}.{key}", f"is missing; it has to {wanted}.")
+    for key in sorted({key for keys in BY_METRIC.values() for key in keys}.difference(takes)):
+        if key in raw:
+            of_this = f"with {count.metric} it takes {', '.join(takes)}."
+            yield Bad(f"{at}.{key}", f"is not a key of this table; {of_this}")
+    if count.at_least > count.at_most:
+        yield Bad(f"{at}.at_least", f"is {count.at_least}, more than at_most {count.at_most}.")
+
+
+def _bad_contenders(contenders: Sequence[Contender], chapter: Chapter, at: str) -> Iterator[Bad]:
+    for position, each in enumerate(contenders, start=1):
+        if each.chapter > chapter.number:
+            problem = f"is {each.chapter!r}, which comes after this chapter."
+            yield Bad(f"{at}[{position}].chapter", problem)
+    if sum(contender.baseline for contender in contenders) != 1:
+        yield Bad(at, "exactly one of them has to say baseline = true.")
+
+
+def read_stated(
+    file: Path, table: type[T], inconsistent: Callable[[T, dict[str, Any]], Iterator[Bad]]
+) -> T:
+    """Reads a TOML file as `table` states it; a CourseError says the first thing that is wrong."""
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CourseError(f"{relative(file)} is missing.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CourseError(f"{relative(file)} is not valid TOML: {error}.") from error
+    try:
+        stated = _schema(table).validate_python(raw)
+        bad = next(chain(inconsistent(stated, raw), _unknown_keys(table, raw)), None)
+    except ValidationError as error:
+        bad = _off_schema(error.errors()[0], raw, table)
+    if bad:
+        raise CourseError(f"{relative(file)}: {bad.key}: {bad.problem}")
+    return stated
 
 
 def load_chapter(path: Path) -> Chapter:
     """Reads one chapter from its folder under solutions/, or from the chapter.toml in there."""
     file = path / "chapter.toml" if path.is_dir() else path
-    table = _Table(_parse(file), file)
-    number = table.matching("number", r"\d\d", "01")
-    files = table.texts("files")
-    programs = tuple(_load_program(each) for each in table.tables("programs"))
-    chapter = Chapter(
-        number=number,
-        slug=table.matching("slug", r"[a-z][a-z0-9-]*", "blocking-echo"),
-        title=table.text("title"),
-        idea=table.text("idea"),
-        kernel=table.matching("kernel", r"\d+\.\d+", "6.1"),
-        features=table.texts("features"),
-        builds_on=table.texts("builds_on"),
-        files=files,
-        minutes=_load_minutes(table.table("minutes")),
-        tasks=tuple(
-            _load_task(each, number, position, files)
-            for position, each in enumerate(table.tables("tasks"), start=1)
-        ),
-        programs=programs,
-        checkpoint=_load_checkpoint(table.table("checkpoint"), number, programs),
-        root=file.resolve().parents[2],
+    if not file.is_file():
+        raise CourseError(f"{relative(file)} is missing; every chapter has one.")
+
+    def chapter_of(stated: _Stated) -> Chapter:
+        return Chapter(**vars(stated), root=file.resolve().parents[2])
+
+    stated = read_stated(
+        file, _Stated, lambda seen, raw: _inconsistent(chapter_of(seen), raw, file.parent.name)
     )
-    table.done()
-    _check_consistent(table, chapter, file)
-    return chapter
+    chapter = chapter_of(stated)
+    counts = tuple(
+        replace(each, requests=each.requests or each.operations)
+        for each in chapter.checkpoint.counts
+    )
+    return replace(chapter, checkpoint=replace(chapter.checkpoint, counts=counts))
+
+
+@cache
+def _schema(table: type[T]) -> TypeAdapter[T]:
+    return TypeAdapter(table)
 
 
 def _chapter_files(root: Path) -> Iterator[Path]:

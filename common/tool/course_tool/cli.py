@@ -6,12 +6,28 @@ Modules of single commands are imported inside them, so that `./course status` s
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+
+class _Commands(typer.core.TyperGroup):
+    """Each of them takes --yes: the first that is run here may have to install what makes .venv."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        if command and all(each.name != "yes" for each in command.params):
+            options = super().get_command(ctx, "start").params
+            unread = copy(next(each for each in options if each.name == "yes"))
+            unread.expose_value, unread.hidden = False, True  # bootstrap.py has read it
+            command.params.append(unread)
+        return command
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Ring by Ring: build an io_uring HTTP server in C++20, one chapter at a time.",
     no_args_is_help=True,
     add_completion=False,
@@ -28,6 +44,9 @@ Carry = Annotated[
 ]
 Sanitize = Annotated[
     bool, typer.Option("--sanitize", help="Build with AddressSanitizer and UBSan; slower.")
+]
+SanitizeThreads = Annotated[
+    bool, typer.Option("--sanitize-threads", help="Build with ThreadSanitizer: finds data races.")
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show all that red tests say.")]
 OneTask = Annotated[
@@ -88,6 +107,7 @@ def test(
     solution: Solution = False,
     carry: Carry = False,
     sanitize: Sanitize = False,
+    sanitize_threads: SanitizeThreads = False,
     verbose: Verbose = False,
 ) -> None:
     """Build a chapter and run its tests.
@@ -99,10 +119,11 @@ def test(
         ./course test 05 -t 05.2
         ./course test 05 --solution
         ./course test 05 --sanitize
+        ./course test 06 --sanitize-threads
     """
     from course_tool.testing import find_request, preset_for, run_chapter
 
-    preset = preset_for(solution, carry, sanitize)
+    preset = preset_for(solution, carry, sanitize, sanitize_threads)
     raise typer.Exit(run_chapter(find_request(chapter, task, preset, verbose)))
 
 
@@ -113,6 +134,7 @@ def watch(
     solution: Solution = False,
     carry: Carry = False,
     sanitize: Sanitize = False,
+    sanitize_threads: SanitizeThreads = False,
     verbose: Verbose = False,
 ) -> None:
     """Run a chapter's tests at every save, until Ctrl-C.
@@ -124,7 +146,8 @@ def watch(
     from course_tool.testing import find_request, preset_for
     from course_tool.watching import watch_chapter
 
-    watch_chapter(find_request(chapter, task, preset_for(solution, carry, sanitize), verbose))
+    preset = preset_for(solution, carry, sanitize, sanitize_threads)
+    watch_chapter(find_request(chapter, task, preset, verbose))
 
 
 @app.command()
@@ -218,7 +241,6 @@ def bench(
     ] = None,
     ladder: Annotated[bool, typer.Option("--ladder", help="Every chapter's server.")] = False,
     matrix: Annotated[bool, typer.Option("--matrix", help="Clients by message sizes.")] = False,
-    claims: Annotated[bool, typer.Option("--claims", help="The claims about io_uring.")] = False,
     solution: Solution = False,
     rounds: Annotated[int | None, typer.Option(help="How often each server is measured.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Tiny: its figures say nothing.")] = False,
@@ -235,10 +257,10 @@ def bench(
         ./course bench --ladder
         ./course bench --matrix --rounds 5
     """
-    from course_tool import benching
+    from course_tool.bench import commands
 
-    options = benching.Options(chapter, ladder, matrix, claims, solution, rounds, quick, out)
-    raise typer.Exit(benching.run(options, yes=yes))
+    options = commands.Options(chapter, ladder, matrix, solution, rounds, quick, out)
+    raise typer.Exit(commands.run(options, yes=yes))
 
 
 @app.command("doctor")
@@ -301,6 +323,7 @@ def sync(
 
 @app.command()
 def verify(
+    all_: Annotated[bool, typer.Option("--all", help="Everything: what CI proves.")] = False,
     only: Annotated[
         list[str] | None, typer.Option(help="One item only; may be given again.", metavar="ITEM")
     ] = None,
@@ -309,23 +332,27 @@ def verify(
     student: Annotated[
         bool, typer.Option("--student", help="chapters/ holds work: say so, do not count it.")
     ] = False,
-    jobs: Annotated[int, typer.Option(help="How many things to do at once.", min=1)] = 2,
     yes: Yes = False,
 ) -> None:
-    """Prove the whole course: what CI runs.
+    """Prove the course.
+
+    Minutes: the starters, the solutions, the tool and the site. With --all also the sanitizers,
+    each task alone, the mistakes, the pages in a browser and the style; a table says what held, and
+    what nothing looked at.
 
     \b
         ./course verify
+        ./course verify --all
         ./course verify --only style --only marks
         ./course verify --list
     """
     from course_tool import packages
-    from course_tool import verify as proofs
+    from course_tool.verify import run as proofs
 
     if list_:
         raise typer.Exit(proofs.list_items())
-    packages.ensure("verify", yes)
-    options = proofs.VerifyOptions(tuple(only or ()), fail_fast, student, jobs)
+    packages.ensure("verify --all" if all_ or only else "verify", yes)
+    options = proofs.VerifyOptions(all_, tuple(only or ()), fail_fast, student)
     raise typer.Exit(proofs.run_verify(options))
 
 

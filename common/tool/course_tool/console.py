@@ -35,15 +35,13 @@ SILENT_S = 2.0
 
 
 class Steps:
-    """How far a long piece of work is. `progress()` makes one."""
+    """How far a long piece of work is. `progress()` makes one; this one says nothing."""
 
     def step(self, text: str = "", count: int = 1) -> None:
         """`count` steps are done; `text` says what comes or came."""
-        raise NotImplementedError
 
     def at(self, completed: int, total: int | None = None, text: str = "") -> None:
         """Sets where we are, for work that counts by itself (such as a build)."""
-        raise NotImplementedError
 
 
 class _BarSteps(Steps):
@@ -100,14 +98,6 @@ class _LineSteps(Steps):
         err.print(f"{self._description}: " + "  ".join(filter(None, (count, text))))
 
 
-class _NoSteps(Steps):
-    def step(self, text: str = "", count: int = 1) -> None:
-        pass
-
-    def at(self, completed: int, total: int | None = None, text: str = "") -> None:
-        pass
-
-
 _thread = threading.local()
 
 
@@ -128,7 +118,7 @@ def progress(description: str, total: int | None = None) -> Iterator[Steps]:
     `total` is the number of steps, 0 if the work itself will say it, None if there are none.
     """
     if getattr(_thread, "silent", False):
-        yield _NoSteps()
+        yield Steps()
         return
     if not err.is_terminal:
         lines = _LineSteps(description, total)

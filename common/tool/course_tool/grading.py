@@ -6,9 +6,10 @@ comes from a commit, HEAD unless --course says otherwise, into a temporary copy;
 CMakeLists.txt of each chapter. Name a commit of your own where students can commit too. What is
 graded is C++ that runs with your rights: grade strangers' code in a container.
 
-A task is worth TASK_POINTS, and so is a chapter's echo contract: in proportion to the tests that
-passed, rounded down. A skipped test counts as failed (COURSE_REQUIRE_FEATURES=1). The contract runs
-once all tasks are whole. A chapter that does not compile has 0 points, and the others are graded.
+A task is worth TASK_POINTS, and so is a chapter's echo contract (in one without, the tests that
+belong to no task): in proportion to the tests that passed, rounded down. A skipped test counts as
+failed (COURSE_REQUIRE_FEATURES=1). The contract runs once all tasks are whole. A chapter that does
+not compile has 0 points, and the others are graded.
 
 The exit code is 0 if everything was graded, whatever the points, and 1 if it could not be.
 
@@ -19,7 +20,8 @@ result.json, schema 1; keys never vary, and beside it result.xml holds the same 
        {"number": "01", "slug": "blocking-echo", "title": "…", "points": 35, "points_max": 50,
         "compiled": true, "error": null or "the compiler's first error", "seconds": 61.2,
         "parts": [
-          {"id": "01.1" or "01 contract", "title": "…", "points": 10, "points_max": 10,
+          {"id": "01.1" or "01 contract" or "04 whole", "title": "…",
+           "points": 10, "points_max": 10,
            "passed": 4, "failed": 0, "seconds": 0.3, "note": "" or "why nothing ran",
            "tests": [
              {"name": "01.1 …", "status": "passed" or failed, skipped, timeout, crashed,
@@ -46,14 +48,16 @@ from course_tool.chapters import Chapter, all_chapters, find_chapter
 from course_tool.ctests import TestResult
 from course_tool.diagnosis import diagnose
 from course_tool.errors import CourseError
+from course_tool.files import write_whole
 from course_tool.foreground import run_on_terminal
 from course_tool.groups import (
     Group,
-    contract_key,
     has_contract,
     run_contract,
     run_tasks,
+    run_whole,
     targets_of,
+    whole_of,
 )
 
 SCHEMA = 1
@@ -199,36 +203,45 @@ def grade_copy(out: Path, numbers: Sequence[str], commit: str) -> None:
         "seconds": round(time.monotonic() - started, 1),
         "chapters": [asdict(each) for each in grades],
     }
-    _write(out, (json.dumps(result, indent=1, ensure_ascii=False) + "\n").encode("utf-8"))
+    _write(out, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     _write(out.with_suffix(".xml"), ElementTree.tostring(junit(grades), encoding="utf-8"))
     _show(grades, out)
 
 
 def _grade_chapter(chapter: Chapter) -> ChapterGrade:
     started = time.monotonic()
+    error = None
     try:
         builds.build(PRESET, targets_of(chapter))
-    except BuildError as error:
-        parts = _nothing_ran(chapter, "the chapter does not compile")
-        return _sum_up(chapter, parts, str(error), time.monotonic() - started)
-    groups = run_tasks(PRESET, chapter.tasks, REQUIRE_FEATURES)
-    parts = [_grade_group(group) for group in groups]
-    if has_contract(chapter):
-        whole = all(part.points == part.points_max for part in parts)
-        key = contract_key(chapter)
-        parts.append(
-            _grade_group(run_contract(PRESET, chapter, REQUIRE_FEATURES))
-            if whole
-            else _empty_part(key, "The echo contract", "it runs once all tasks are whole")
-        )
-    return _sum_up(chapter, parts, None, time.monotonic() - started)
+        parts = _graded_parts(chapter)
+    except BuildError as failure:
+        error = str(failure)
+        names = [(task.id, task.title) for task in chapter.tasks]
+        names += filter(None, [whole_of(chapter)])
+        parts = [_empty_part(*each, "the chapter does not compile") for each in names]
+    return ChapterGrade(
+        number=chapter.number,
+        slug=chapter.slug,
+        title=chapter.title,
+        points=sum(part.points for part in parts),
+        points_max=sum(part.points_max for part in parts),
+        compiled=error is None,
+        error=error,
+        seconds=round(time.monotonic() - started, 1),
+        parts=tuple(parts),
+    )
 
 
-def _nothing_ran(chapter: Chapter, why: str) -> list[PartGrade]:
-    parts = [_empty_part(task.id, task.title, why) for task in chapter.tasks]
+def _graded_parts(chapter: Chapter) -> list[PartGrade]:
+    parts = [_grade_group(group) for group in run_tasks(PRESET, chapter.tasks, REQUIRE_FEATURES)]
+    whole = whole_of(chapter)
+    if whole is None:
+        return parts
+    if any(part.points != part.points_max for part in parts):
+        return [*parts, _empty_part(*whole, "it runs once all tasks are whole")]
     if has_contract(chapter):
-        parts.append(_empty_part(contract_key(chapter), "The echo contract", why))
-    return parts
+        return [*parts, _grade_group(run_contract(PRESET, chapter, REQUIRE_FEATURES))]
+    return [*parts, _grade_group(run_whole(PRESET, chapter, REQUIRE_FEATURES)[0])]
 
 
 def _empty_part(key: str, title: str, note: str) -> PartGrade:
@@ -272,22 +285,6 @@ def _message(test: TestResult) -> str:
     return "\n".join(lines)[:MESSAGE_CHARACTERS_MAX]
 
 
-def _sum_up(
-    chapter: Chapter, parts: Sequence[PartGrade], error: str | None, seconds: float
-) -> ChapterGrade:
-    return ChapterGrade(
-        number=chapter.number,
-        slug=chapter.slug,
-        title=chapter.title,
-        points=sum(part.points for part in parts),
-        points_max=sum(part.points_max for part in parts),
-        compiled=error is None,
-        error=error,
-        seconds=round(seconds, 1),
-        parts=tuple(parts),
-    )
-
-
 def junit(grades: Sequence[ChapterGrade]) -> ElementTree.Element:
     """One testsuite a chapter; a part that did not run is one test case that failed."""
     root = ElementTree.Element("testsuites", name="Ring by Ring")
@@ -320,15 +317,11 @@ def _xml_text(text: str) -> str:
     return "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
 
 
-def _write(file: Path, content: bytes) -> None:
-    fresh = file.with_name(f".{file.name}.new")
+def _write(file: Path, content: str | bytes) -> None:
     try:
-        fresh.write_bytes(content)
-        fresh.replace(file)
+        write_whole(file, content)
     except OSError as error:
         raise CourseError(f"Could not write {file}: {error.strerror}.") from error
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def _show(grades: Sequence[ChapterGrade], out: Path) -> None:

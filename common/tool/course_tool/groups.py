@@ -13,8 +13,11 @@ from course_tool import ctests
 from course_tool.chapters import Chapter, Task
 from course_tool.ctests import TestResult
 from course_tool.diagnosis import Diagnosis, Todo, diagnose
+from course_tool.verify.cases import files_of_cases, programs_of_cases
 
 Result = Literal["green", "red", "todo", "skipped"]
+CONTRACT_TITLE = "The echo contract"
+WHOLE_TITLE = "The chapter as a whole"
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,21 @@ def contract_key(chapter: Chapter) -> str:
     return f"{chapter.number} contract"
 
 
-def targets_of(chapter: Chapter) -> list[str]:
-    """What has to be built before the tests of a chapter can run."""
+def whole_of(chapter: Chapter) -> tuple[str, str] | None:
+    """The key and the title of what is tried once the tasks are done: the echo contract; in a
+    chapter without one, its tests that belong to no task. None if it has neither."""
+    if has_contract(chapter):
+        return contract_key(chapter), CONTRACT_TITLE
+    if any(files_of_cases(chapter, lambda case: case.title.startswith(f"{chapter.number} "))):
+        return f"{chapter.number} whole", WHOLE_TITLE
+    return None
+
+
+def targets_of(chapter: Chapter, only: Task | None = None) -> list[str]:
+    """What has to be built before the tests of a chapter, or of one task, can run."""
+    if only:
+        run = programs_of_cases(chapter, lambda case: case.task == only.id)
+        return [f"{chapter.number}-cases", *run]
     programs = [f"{chapter.number}-{program.name}" for program in chapter.programs]
     contract = ["echo-contract"] if has_contract(chapter) else []
     return [f"{chapter.number}-tests", *programs, *contract]
@@ -82,10 +98,21 @@ def run_tasks(
     return [_group(task.id, task.title, results) for task in tasks]
 
 
+def run_whole(
+    preset: str, chapter: Chapter, env: Mapping[str, str] | None = None
+) -> list[Group]:
+    """Runs the tests that belong to no task: they try all that the tasks have made together."""
+    results = ctests.run_tests(preset, name_regex=f"^{chapter.number} ", env=env)
+    contract = _group(contract_key(chapter), CONTRACT_TITLE, results)
+    others = tuple(result for result in results if result not in contract.tests)
+    groups = (Group(f"{chapter.number} whole", WHOLE_TITLE, others), contract)
+    return [group for group in groups if group.tests]
+
+
 def run_contract(preset: str, chapter: Chapter, env: Mapping[str, str] | None = None) -> Group:
     key = contract_key(chapter)
     results = ctests.run_tests(preset, name_regex=f"^{key}", env=env)
-    return _group(key, "The echo contract", results)
+    return _group(key, CONTRACT_TITLE, results)
 
 
 def _group(key: str, title: str, results: Sequence[TestResult]) -> Group:

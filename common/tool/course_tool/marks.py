@@ -1,54 +1,33 @@
 # SPDX-License-Identifier: MIT
-"""One source for starter, solution and page: the marks in solutions/, and what is made from them.
+"""One source for starter, solution and page: chapters/ is made from the marks in solutions/.
 
-    // --8<-- [start:task-01-2]
-    the body of a task: the starter has COURSE_TODO("01.2"); in its place
-    // --8<-- [end:task-01-2]
-
-Sections with other names are for pages. They may hold tasks, lie inside one, or hold each other;
-from starters their marks vanish. Marks count in C++ files only; other files are copied as they are.
+sections.py says what the marks mean; here are the files that are made, and what is wrong with them.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from course_tool import processes
+from course_tool import markdown, processes
 from course_tool.chapters import Chapter, all_chapters
 from course_tool.errors import CourseError
+from course_tool.files import digest, write_whole
+from course_tool.markdown import Include
 from course_tool.paths import ROOT, relative
+from course_tool.sections import CPP_SUFFIXES, MARK, Section, parse, scan, starter_text
 
-CPP_SUFFIXES = frozenset({".hpp", ".cpp", ".h"})
-TASKS_A_CHAPTER = range(3, 6)
+__all__ = ["CPP_SUFFIXES", "parse", "starter_text"]  # also for those who ask us
+
+TASKS_A_CHAPTER = range(3, 7)
 TASK_LINES_A_CHAPTER = range(20, 61)
-STARTER_LINES_MAX = 150
+STARTER_LINES_MAX = 160
 FENCE_LINES_MAX = 6
 TASK_ENTRIES = "common/runtime/task_entries.inc"
 _RECORD = "synced.json"
-
-_MARK = re.compile(r"[ \t]*// --8<-- \[(?P<kind>start|end):(?P<name>[a-z][a-z0-9-]*)\]")
-_LOOKS_LIKE_A_MARK = re.compile(r"8<.*\[\s*(start|end)|//.*\[(start|end)\s*:")
-_TASK_SECTION = re.compile(r"task-(?P<chapter>\d\d)-(?P<task>\d+)[b-z]?")
-
-
-@dataclass(frozen=True)
-class Section:
-    name: str
-    first_line: int  # of the mark that starts it, counted from 1
-    last_line: int  # of the mark that ends it
-    body: tuple[str, ...]  # the lines between them, without the marks of other sections
-
-    @property
-    def task(self) -> str | None:
-        """'01.2' for task-01-2 and task-01-2b; None for a page's section."""
-        return _task_of(self.name)
 
 
 @dataclass(frozen=True)
@@ -63,126 +42,6 @@ class Drift:
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line else str(self.path)
         return f"{where}: {self.problem}" + (f" (kept in {self.kept})" if self.kept else "")
-
-
-@dataclass(frozen=True)
-class _Use:
-    """A page's `--8<-- "path:section"`."""
-
-    page: Path
-    line: int
-    path: str
-    section: str
-
-
-def _task_of(name: str) -> str | None:
-    found = _TASK_SECTION.fullmatch(name)
-    return f"{found['chapter']}.{int(found['task'])}" if found else None
-
-
-def _scan(text: str) -> tuple[list[Section], list[tuple[int, str]]]:
-    """All sections that are whole, and (line, problem) for every mark that is not in order."""
-    lines = text.splitlines()
-    opened: dict[str, int] = {}
-    sections: list[Section] = []
-    problems: list[tuple[int, str]] = []
-    seen: set[str] = set()
-    for number, line in enumerate(lines, start=1):
-        mark = _MARK.fullmatch(line)
-        if mark is None:
-            if _LOOKS_LIKE_A_MARK.search(line):
-                problems.append((number, "looks like a mark; a mark is `// --8<-- [start:name]`"))
-            continue
-        name = mark["name"]
-        if mark["kind"] == "start":
-            if name in seen:
-                problems.append((number, f"section {name} is started a second time"))
-            seen.add(name)
-            opened[name] = number
-        elif name not in opened:
-            problems.append((number, f"section {name} is ended but was not started"))
-        else:
-            first = opened.pop(name)
-            body = tuple(each for each in lines[first : number - 1] if not _MARK.fullmatch(each))
-            sections.append(Section(name, first, number, body))
-    problems += [(at, f"section {name} is started and never ended") for name, at in opened.items()]
-    sections.sort(key=lambda section: section.first_line)
-    return sections, sorted([*problems, *_bad_tasks(sections)])
-
-
-def _bad_tasks(sections: list[Section]) -> Iterator[tuple[int, str]]:
-    for section in sections:
-        if section.name.startswith("task-") and section.task is None:
-            yield (
-                section.first_line,
-                f"section {section.name}: a task's is called task-NN-K or task-NN-Kb",
-            )
-        if section.task is None:
-            continue
-        if not any(line.strip() for line in section.body):
-            yield (
-                section.first_line,
-                f"section {section.name} is empty: what is the student to write?",
-            )
-        for other in sections:
-            if other is section or not _overlap(section, other):
-                continue
-            if other.task is not None and other.first_line > section.first_line:
-                yield other.first_line, f"task section {other.name} is nested in {section.name}"
-            if other.task is None and not _holds(other, section) and not _holds(section, other):
-                yield (
-                    other.first_line,
-                    f"section {other.name} crosses the task section {section.name}",
-                )
-
-
-def _overlap(one: Section, other: Section) -> bool:
-    return one.first_line < other.last_line and other.first_line < one.last_line
-
-
-def _holds(outer: Section, inner: Section) -> bool:
-    return outer.first_line < inner.first_line and inner.last_line < outer.last_line
-
-
-def parse(path: Path) -> list[Section]:
-    """The sections of one file; marks that do not match are a CourseError."""
-    sections, problems = _scan(path.read_text(encoding="utf-8"))
-    if problems:
-        line, problem = problems[0]
-        raise CourseError(f"{relative(path)}:{line}: {problem}.")
-    return sections
-
-
-def starter_text(solution_text: str) -> str:
-    """Makes the starter of one C++ file."""
-    sections, problems = _scan(solution_text)
-    if problems:
-        line, problem = problems[0]
-        raise CourseError(f"line {line}: {problem}.")
-    tasks = {section.first_line: section for section in sections if section.task}
-    starter: list[str] = []
-    left_out_until = 0
-    after_mark = False
-    for number, line in enumerate(solution_text.splitlines(), start=1):
-        if number in tasks:
-            starter.append(_todo_line(tasks[number]))
-            left_out_until = tasks[number].last_line
-        if number <= left_out_until:
-            continue
-        if _MARK.fullmatch(line):
-            after_mark = True
-            continue
-        doubled = after_mark and not line.strip() and (not starter or not starter[-1].strip())
-        after_mark = after_mark and not line.strip()
-        if not doubled:  # a mark between two blank lines leaves one
-            starter.append(line)
-    return "".join(f"{line}\n" for line in starter)
-
-
-def _todo_line(section: Section) -> str:
-    first = next(line for line in section.body if line.strip())
-    indentation = first[: len(first) - len(first.lstrip())]
-    return f'{indentation}COURSE_TODO("{section.task}");'
 
 
 def starter_files(chapter: Chapter) -> dict[str, bytes]:
@@ -257,10 +116,7 @@ def _mend(drift: Drift, content: bytes | None, root: Path) -> Drift:
         if path.parent != root / "chapters" and not any(path.parent.iterdir()):
             path.parent.rmdir()
     else:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.new")
-        fresh.write_bytes(content)
-        os.replace(fresh, path)
+        write_whole(path, content)
     return replace(drift, kept=kept)
 
 
@@ -268,7 +124,7 @@ def _is_generated(path: Path, root: Path) -> bool:
     """True if the file is as it was committed, or as an earlier sync left it."""
     name = str(path.relative_to(root))
     content = path.read_bytes()
-    if _generated_before(root).get(name) == hashlib.sha256(content).hexdigest():
+    if _generated_before(root).get(name) == digest(content):
         return True
     committed = _git(root, "ls-tree", "HEAD", "--", name)
     return bool(committed) and _git(root, "diff", "--quiet", "HEAD", "--", name) is not None
@@ -293,10 +149,7 @@ def _generated_before(root: Path) -> dict[str, str]:
 def _remember_generated(wanted: Mapping[Path, bytes], root: Path) -> None:
     record = root / ".course" / _RECORD
     record.parent.mkdir(exist_ok=True)
-    hashes = {
-        str(path.relative_to(root)): hashlib.sha256(content).hexdigest()
-        for path, content in wanted.items()
-    }
+    hashes = {str(path.relative_to(root)): digest(content) for path, content in wanted.items()}
     record.write_text(json.dumps(hashes, indent=1) + "\n", encoding="utf-8")
 
 
@@ -343,11 +196,11 @@ def lint(root: Path = ROOT) -> list[str]:
     sections: dict[str, set[str]] = {}  # file, from the root -> names
     for path in _files_with_marks(root):
         name = str(path.relative_to(root))
-        found, bad = _scan(path.read_text(encoding="utf-8"))
+        found, bad = scan(path.read_text(encoding="utf-8"))
         problems += [f"{name}:{line}: {problem}." for line, problem in bad]
         sections[name] = {section.name for section in found}
         problems += _unused(name, found, uses)
-    problems += _missing(sections, uses, root)
+    problems += _missing(sections, uses)
     for chapter in chapters:
         problems += _lint_chapter(chapter)
     problems += [f"{_name(path, root)}: a starter holds a mark." for path in _marked_starters(root)]
@@ -368,57 +221,49 @@ def _files_with_marks(root: Path) -> Iterator[Path]:
 
 def _marked_starters(root: Path) -> Iterator[Path]:
     for path in sorted((root / "chapters").rglob("*")):
-        if path.suffix in CPP_SUFFIXES and any(map(_MARK.fullmatch, path.read_text().splitlines())):
+        if path.suffix in CPP_SUFFIXES and any(map(MARK.fullmatch, path.read_text().splitlines())):
             yield path
 
 
-def _pages(root: Path) -> Iterator[tuple[Path, list[str]]]:
+def _pages(root: Path) -> Iterator[tuple[str, list[str]]]:
     for page in sorted((root / "docs").rglob("*.md")):
-        yield page, page.read_text(encoding="utf-8").splitlines()
+        yield _name(page, root), page.read_text(encoding="utf-8").splitlines()
 
 
-def _uses(root: Path) -> Iterator[_Use]:
+def _uses(root: Path) -> Iterator[tuple[str, Include]]:
+    """(page, what it includes) for every section of a C++ file."""
     for page, lines in _pages(root):
-        for number, line in enumerate(lines, start=1):
-            found = re.search(r"([\w./-]+\.(?:hpp|cpp|h)):([a-z][a-z0-9-]*)", line)
-            if found and ("8<" in line or _inside_snippet_block(lines, number)):
-                yield _Use(page, number, found[1], found[2])
+        for include in markdown.includes(lines):
+            if include.section and Path(include.path).suffix in CPP_SUFFIXES:
+                yield page, include
 
 
-def _inside_snippet_block(lines: list[str], number: int) -> bool:
-    """pymdownx also takes a list of files between two lines that are only `--8<--`."""
-    fences = sum(bool(re.fullmatch(r"\s*-+8<-+\s*", line)) for line in lines[: number - 1])
-    return fences % 2 == 1
-
-
-def _uses_file(use: _Use, name: str) -> bool:
+def _uses_file(use: Include, name: str) -> bool:
     return name == use.path or name.endswith(f"/{use.path}")
 
 
-def _unused(name: str, sections: list[Section], uses: list[_Use]) -> Iterator[str]:
+def _unused(name: str, sections: list[Section], uses: list[tuple[str, Include]]) -> Iterator[str]:
     for section in sections:
         if section.task and name.startswith("solutions/"):
             continue  # its use is its task: _orphans looks for that
-        if not any(use.section == section.name and _uses_file(use, name) for use in uses):
+        if not any(use.section == section.name and _uses_file(use, name) for _, use in uses):
             where = f"{name}:{section.first_line}"
             yield f"{where}: section {section.name} is used by no page in docs/."
 
 
-def _missing(sections: Mapping[str, set[str]], uses: list[_Use], root: Path) -> Iterator[str]:
-    for use in uses:
+def _missing(sections: Mapping[str, set[str]], uses: list[tuple[str, Include]]) -> Iterator[str]:
+    for page, use in uses:
         if not any(
             _uses_file(use, name) and use.section in have for name, have in sections.items()
         ):
-            yield (
-                f"{_name(use.page, root)}:{use.line}: includes {use.path}:{use.section}, "
-                "and there is no such section."
-            )
+            includes = f"{page}:{use.line}: includes {use.path}:{use.section}"
+            yield f"{includes}, and there is no such section."
 
 
 def _lint_chapter(chapter: Chapter) -> Iterator[str]:
     where = relative(chapter.solution)
     if len(chapter.tasks) not in TASKS_A_CHAPTER:
-        yield f"{where}/chapter.toml: {len(chapter.tasks)} tasks; a chapter has 3 to 5."
+        yield f"{where}/chapter.toml: {len(chapter.tasks)} tasks; a chapter has 3 to 6."
     sources = {
         path: path.read_text(encoding="utf-8")
         for path in _sources(chapter)
@@ -437,7 +282,7 @@ def _lint_chapter(chapter: Chapter) -> Iterator[str]:
 def _orphans(chapter: Chapter, path: Path, text: str) -> Iterator[str]:
     """Task sections that chapter.toml does not know, or knows in another file."""
     files = {section: task.file for task in chapter.tasks for section in task.sections}
-    for section in _scan(text)[0]:
+    for section in scan(text)[0]:
         if section.task and files.get(section.name) != path.name:
             yield (
                 f"{relative(path)}:{section.first_line}: no task in chapter.toml has the section "
@@ -446,7 +291,7 @@ def _orphans(chapter: Chapter, path: Path, text: str) -> Iterator[str]:
 
 
 def _too_long(path: Path, text: str) -> Iterator[str]:
-    if _scan(text)[1]:
+    if scan(text)[1]:
         return  # its marks are not in order, which has been said
     lines = len(starter_text(text).splitlines())
     if lines > STARTER_LINES_MAX:
@@ -455,34 +300,18 @@ def _too_long(path: Path, text: str) -> Iterator[str]:
 
 def _task_lines(text: str) -> int:
     """Lines that the student writes; blank ones do not count."""
-    tasks = (section for section in _scan(text)[0] if section.task)
+    tasks = (section for section in scan(text)[0] if section.task)
     return sum(bool(line.strip()) for section in tasks for line in section.body)
 
 
 def _long_fences(root: Path) -> Iterator[str]:
     for page, lines in _pages(root):
-        for language, first, body in _fences(lines):
-            if language not in ("cpp", "c++", "cc", "hpp") or len(body) <= FENCE_LINES_MAX:
+        for fence in markdown.fences(lines):
+            body = lines[fence.first : fence.last - 1]
+            if fence.language not in ("cpp", "c++", "cc", "hpp") or len(body) <= FENCE_LINES_MAX:
                 continue
-            if not any("8<" in line for line in body):
+            if not any(markdown.includes(body)):
                 yield (
-                    f"{_name(page, root)}:{first}: a C++ fence of {len(body)} lines; over "
+                    f"{page}:{fence.first}: a C++ fence of {len(body)} lines; over "
                     f"{FENCE_LINES_MAX}, include a section of a tested file."
                 )
-
-
-def _fences(lines: list[str]) -> Iterator[tuple[str, int, list[str]]]:
-    """(language, number of the first line, body) of every fence of a page."""
-    opened = ""  # its backticks or tildes; a longer or equal run of them ends the fence
-    language, first = "", 0
-    for number, line in enumerate(lines, start=1):
-        fence = re.match(r"\s*(`{3,}|~{3,})\s*(.*)", line)
-        if fence is None:
-            continue
-        if not opened:
-            opened, first = fence[1], number
-            found = re.match(r"\{?\s*\.?([\w+]+)", fence[2])
-            language = found[1].lower() if found else ""
-        elif fence[1].startswith(opened) and not fence[2].strip():
-            yield language, first, lines[first : number - 1]
-            opened = ""

@@ -28,7 +28,8 @@ CLANG_VERSIONS = (19, *range(builds.NEWEST, builds.CLANG_OLDEST - 1, -1))
 PURPOSES: Mapping[str, tuple[str, ...]] = {
     "start": ("start",),
     "bench": ("start", "bench"),
-    "verify": ("start", "bench", "verify"),
+    "verify": ("start", "bench"),
+    "verify --all": ("start", "bench", "verify"),
 }
 
 
@@ -43,15 +44,14 @@ class Need:
     packages: Callable[[str], tuple[str, ...]] = field(repr=False)  # of a package manager
 
 
-def _runs(*args: str) -> Callable[[], bool]:
-    """Met when the command runs and succeeds."""
+def _runs(program: str, *args: str) -> Callable[[], bool]:
+    """Met when the program runs and succeeds."""
+    words = [program, *(args or ["--version"])]
+    return lambda: shutil.which(program) is not None and _succeeds(words)
 
-    def met() -> bool:
-        if not shutil.which(args[0]):
-            return False
-        return processes.run(args, timeout_s=PROBE_TIMEOUT_S).returncode == 0
 
-    return met
+def _succeeds(words: Sequence[str], input_text: str | None = None) -> bool:
+    return processes.run(words, timeout_s=PROBE_TIMEOUT_S, input_text=input_text).returncode == 0
 
 
 def _has_compiler() -> bool:
@@ -72,33 +72,28 @@ def _has_cmake() -> bool:
 
 
 def _has_liburing() -> bool:
-    asked = ("pkg-config", f"--atleast-version={LIBURING_OLDEST}", "liburing")
-    return _runs(*asked)() and _has_headers("liburing.h")
-
-
-def _has_headers(*headers: str) -> bool:
-    """Asks the compiler, which alone knows where it looks; only the preprocessor runs."""
-    compiler = os.environ.get("CXX") or builds.usable_compiler()
-    if not compiler:
-        return False
-    question = "".join(f"#if !__has_include(<{each}>)\n#error none\n#endif\n" for each in headers)
-    args = [*compiler.split(), "-E", "-x", "c++", "-o", "/dev/null", "-"]
-    return processes.run(args, timeout_s=PROBE_TIMEOUT_S, input_text=question).returncode == 0
+    new_enough = _runs("pkg-config", f"--atleast-version={LIBURING_OLDEST}", "liburing")
+    return new_enough() and _headers("liburing.h")()
 
 
 def _headers(*headers: str) -> Callable[[], bool]:
-    return lambda: _has_headers(*headers)
+    """Asks the compiler, which alone knows where it looks; only the preprocessor runs."""
+    question = "".join(f"#if !__has_include(<{each}>)\n#error none\n#endif\n" for each in headers)
+
+    def met() -> bool:
+        compiler = (os.environ.get("CXX") or builds.usable_compiler() or "").split()
+        args = [*compiler, "-E", "-x", "c++", "-o", "/dev/null", "-"]
+        return bool(compiler) and _succeeds(args, question)
+
+    return met
 
 
 def _has_sanitizing_clang() -> bool:
     """A Clang with its runtime: linking a program under ASan and UBSan is the proof."""
     builds.newest_clang.cache_clear()
+    args = ["-fsanitize=address,undefined", "-x", "c++", "-o", "/dev/null", "-"]
     clang = builds.newest_clang()
-    if not clang:
-        return False
-    args = [clang, "-fsanitize=address,undefined", "-x", "c++", "-o", "/dev/null", "-"]
-    linked = processes.run(args, timeout_s=PROBE_TIMEOUT_S, input_text="int main() {}\n")
-    return linked.returncode == 0
+    return clang is not None and _succeeds([clang, *args], "int main() {}\n")
 
 
 def clang_tool(name: str) -> str | None:
@@ -141,132 +136,46 @@ def _debian_clang() -> tuple[str, ...]:
     return ("clang", "clang-tidy", "clang-format")
 
 
-def _tools_to_build() -> list[Need]:
-    """What turns the sources into programs."""
-    return [
-        Need(
-            "a C++ compiler",
-            "g++ 12 or clang++ 16, or newer, compiles the course",
-            "start",
-            _has_compiler,
-            _named("g++", "gcc-c++", "gcc", "gcc-c++", "g++"),
-        ),
-        Need(
-            "CMake 3.25",
-            "describes the build",
-            "start",
-            _has_cmake,
-            _named("cmake"),
-        ),
-        Need(
-            "Ninja",
-            "runs the build",
-            "start",
-            _runs("ninja", "--version"),
-            _named("ninja-build", "ninja-build", "ninja", "ninja", "ninja-build"),
-        ),
-        Need(
-            "pkg-config",
-            "finds liburing",
-            "start",
-            _runs("pkg-config", "--version"),
-            _named("pkg-config", "pkgconf-pkg-config", "pkgconf", "pkgconf-pkg-config", "pkgconf"),
-        ),
-        Need(
-            "git",
-            "says what you changed, and brings tests/ back",
-            "start",
-            _runs("git", "--version"),
-            _named("git"),
-        ),
-    ]
-
-
-def _libraries() -> list[Need]:
-    """What the programs are built with; Catch2 is catch2.py's."""
-    return [
-        Need(
-            f"liburing {LIBURING_OLDEST}",
-            "the ring, from chapter 05 on, and the doctor",
-            "start",
-            _has_liburing,
-            _named("liburing-dev", "liburing-devel", "liburing", "liburing-devel", "liburing-dev"),
-        ),
-        Need(
-            "CLI11",
-            "reads the servers' flags",
-            "start",
-            _headers("CLI/CLI.hpp"),
-            _named("libcli11-dev", "cli11-devel", "cli11", "cli11-devel", "cli11-dev"),
-        ),
-        Need(
-            "fmt",
-            "prints",
-            "start",
-            _headers("fmt/core.h"),
-            _named("libfmt-dev", "fmt-devel", "fmt", "fmt-devel", "fmt-dev"),
-        ),
-        Need(
-            "asio",
-            "chapter 03, and the servers to compare with",
-            "start",
-            _headers("asio.hpp"),
-            _named("libasio-dev", "asio-devel", "asio", "asio-devel", "asio-dev"),
-        ),
-    ]
-
-
-def _tools_to_prove() -> list[Need]:
-    """What measures and checks."""
-    return [
-        Need(
-            "strace",
-            "counts system calls at the checkpoints",
-            "bench",
-            _runs("strace", "--version"),
-            _named("strace"),
-        ),
-        Need(
-            "Clang with its sanitizers",
-            "tests the solutions under ASan and UBSan",
-            "verify",
-            _has_sanitizing_clang,
-            _clang_packages,
-        ),
-        Need(
-            "clang-tidy",
-            "checks the C++ sources",
-            "verify",
-            lambda: clang_tool("clang-tidy") is not None,
-            _clang_packages,
-        ),
-        Need(
-            "clang-format",
-            "checks the C++ sources' layout",
-            "verify",
-            lambda: clang_tool("clang-format") is not None,
-            _clang_packages,
-        ),
-        Need(
-            "Chromium",
-            "opens the site's pages in its tests",
-            "verify",
-            lambda: chromium() is not None,
-            _named("chromium"),
-        ),
-        Need(
-            "wrk",
-            "a second opinion on the load generator",
-            "verify",
-            lambda: shutil.which("wrk") is not None,
-            _named("wrk"),
-        ),
-    ]
-
-
 def all_needs() -> list[Need]:
-    """Everything, in the order in which it is needed."""
-    return [*_tools_to_build(), *_libraries(), *_tools_to_prove()]
+    """Everything, in the order in which it is needed; Catch2 is catch2.py's."""
+    return [
+        # What turns the sources into programs.
+        Need("a C++ compiler", "g++ 12 or clang++ 16, or newer, compiles the course", "start",
+             _has_compiler, _named("g++", "gcc-c++", "gcc", "gcc-c++", "g++")),
+        Need("CMake 3.25", "describes the build", "start", _has_cmake, _named("cmake")),
+        Need("Ninja", "runs the build", "start", _runs("ninja"),
+             _named("ninja-build", "ninja-build", "ninja", "ninja", "ninja-build")),
+        Need("pkg-config", "finds liburing", "start", _runs("pkg-config"),
+             _named("pkg-config", "pkgconf-pkg-config", "pkgconf", "pkgconf-pkg-config",
+                    "pkgconf")),
+        Need("git", "says what you changed, and brings tests/ back", "start", _runs("git"),
+             _named("git")),
+        # What the programs are built with.
+        Need(f"liburing {LIBURING_OLDEST}", "the ring, from chapter 05 on, and the doctor",
+             "start", _has_liburing,
+             _named("liburing-dev", "liburing-devel", "liburing", "liburing-devel",
+                    "liburing-dev")),
+        Need("CLI11", "reads the servers' flags", "start", _headers("CLI/CLI.hpp"),
+             _named("libcli11-dev", "cli11-devel", "cli11", "cli11-devel", "cli11-dev")),
+        Need("fmt", "prints", "start", _headers("fmt/core.h"),
+             _named("libfmt-dev", "fmt-devel", "fmt", "fmt-devel", "fmt-dev")),
+        Need("asio", "chapter 03, and the servers to compare with", "start",
+             _headers("asio.hpp"),
+             _named("libasio-dev", "asio-devel", "asio", "asio-devel", "asio-dev")),
+        # What measures and checks.
+        Need("strace", "counts system calls at the checkpoints", "bench", _runs("strace"),
+             _named("strace")),
+        Need("Clang with its sanitizers", "tests the solutions under ASan and UBSan", "verify",
+             _has_sanitizing_clang, _clang_packages),
+        Need("clang-tidy", "checks the C++ sources", "verify",
+             lambda: clang_tool("clang-tidy") is not None, _clang_packages),
+        Need("clang-format", "checks the C++ sources' layout", "verify",
+             lambda: clang_tool("clang-format") is not None, _clang_packages),
+        Need("Chromium", "opens the site's pages in its tests", "verify",
+             lambda: chromium() is not None, _named("chromium")),
+        Need("wrk", "a second opinion on the load generator", "verify",
+             lambda: shutil.which("wrk") is not None, _named("wrk")),
+    ]  # fmt: skip
 
 
 def missing(purpose: str) -> list[Need]:
@@ -283,6 +192,11 @@ def install_command(needs: Sequence[Need]) -> str:
 
 def _names(needs: Sequence[Need], manager: str) -> list[str]:
     return list(dict.fromkeys(name for need in needs for name in need.packages(manager)))
+
+
+def _welcome() -> list[str]:
+    """What makes builds quick and is no need: it comes with what is installed anyway."""
+    return [name for name in ("ccache",) if not shutil.which(name) and apt.candidate(name)]
 
 
 def ensure(purpose: str = "start", yes: bool = False) -> None:
@@ -315,15 +229,12 @@ def _install(needs: Sequence[Need], purpose: str, yes: bool) -> None:
         if not apt.has_lists():
             apt.update(note)
             _debian_clang.cache_clear()
-        apt.install(_names(needs, "apt-get"), note)
+        apt.install([*_names(needs, "apt-get"), *_welcome()], note)
 
 
 def _not_met(needs: Sequence[Need]) -> str:
-    lines = [f"{need.name} ({need.why})" for need in needs]
-    return "\n  ".join(
-        [
-            "Installed what the distribution has, and these are still not usable:",
-            *lines,
-            "The distribution's may be too old: install a newer one yourself, and put it in PATH.",
-        ]
+    lines = "".join(f"\n  {need.name} ({need.why})" for need in needs)
+    return (
+        f"Installed what the distribution has, and these are still not usable:{lines}\n"
+        "  The distribution's may be too old: install a newer one yourself, and put it in PATH."
     )

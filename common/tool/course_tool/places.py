@@ -8,7 +8,6 @@ COURSE_TODO; all other code surrounds the places, and every task may use it.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -16,7 +15,9 @@ from pathlib import Path
 
 from course_tool import marks
 from course_tool.chapters import Chapter
+from course_tool.files import digest
 from course_tool.groups import contract_key
+from course_tool.paths import relative
 
 _SOURCE_SUFFIXES = {".hpp", ".h", ".cpp", ".cc", ".txt", ".cmake"}
 _TODO = re.compile(r'COURSE_TODO\("(\d\d\.\d+)"\)')
@@ -37,8 +38,19 @@ def fingerprints(chapter: Chapter) -> dict[str, str]:
     return {**prints, contract_key(chapter): _digest(around, *map(code.get, sorted(code)))}
 
 
+def todos_of(chapter: Chapter, task: str) -> str:
+    """Where the student's files still hold the task's TODO: `file:line, line; file:line`."""
+    files = []
+    for file in _sources(chapter.starter):
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        found = [str(at) for at, line in enumerate(lines, start=1) if _task_of(line) == task]
+        if found:
+            files.append(f"{relative(file)}:{', '.join(found)}")
+    return "; ".join(files)
+
+
 def _digest(*texts: str | None) -> str:
-    return hashlib.sha256("\0".join(text or "" for text in texts).encode()).hexdigest()[:16]
+    return digest("\0".join(text or "" for text in texts).encode())[:16]
 
 
 def _code_by_task(chapter: Chapter) -> dict[str, str]:

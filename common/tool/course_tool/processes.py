@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 
 from course_tool.errors import CourseError
@@ -49,6 +48,11 @@ class Finished:
     stdout: str
     stderr: str
     seconds: float
+
+    @property
+    def log(self) -> str:
+        """For a file: the command, and all that it printed."""
+        return f"$ {' '.join(self.args)}\n{self.stdout}{self.stderr}\n"
 
 
 def in_child(parent: int, cpu: int | None) -> Callable[[], None]:
@@ -364,12 +368,7 @@ class Server:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self.stop()
         finally:

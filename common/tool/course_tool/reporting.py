@@ -10,10 +10,11 @@ from rich.text import Text
 from course_tool import builds, console
 from course_tool.chapters import Chapter, Task
 from course_tool.ctests import TestResult
-from course_tool.diagnosis import Diagnosis, Finding, SanitizerReport
+from course_tool.diagnosis import Diagnosis, Finding, SanitizerReport, Todo
 from course_tool.errors import CourseError
 from course_tool.groups import Group, Result, contract_key
 from course_tool.paths import relative
+from course_tool.places import todos_of
 
 FINDINGS_SHOWN = 2  # of a task, whole; of the next tests the first sentence
 TESTS_SHOWN = 5  # of a task; --verbose shows all
@@ -44,17 +45,29 @@ def show_red(group: Group, chapter: Chapter, preset: str, *, verbose: bool) -> N
     if not group.red:
         return
     if group.key in group.todos and not verbose:
-        where = group.todos[group.key].where
+        where = _where_to_write(group.todos[group.key], chapter)
         console.out.print(f"{group.key} not written yet: write it at {where}", style="yellow")
         return
     console.out.print(f"{group.key}  {group.title}", style="bold")
     for todo in group.todos.values():
         waits = "" if todo.task == group.key else f"waits for {todo.task}, which is "
-        console.out.print(f"  {waits}not written yet: write it at {todo.where}", style="yellow")
+        where = _where_to_write(todo, chapter)
+        console.out.print(f"  {waits}not written yet: write it at {where}", style="yellow")
     if not group.only_todos:
         _show_tests(group, preset, None if verbose else FINDINGS_SHOWN)
+        if preset not in builds.SANITIZER_PRESETS and any(_fell_over(*red) for red in group.red):
+            whose = " --solution" if preset == "reference" else ""
+            console.out.print(
+                f"  It crashed: ./course test {chapter.number}{whose} --sanitize names the line "
+                "that touched what it must not, and whose memory that was."
+            )
         console.out.print(_where_to_read(group, chapter), style="dim")
     console.out.print()
+
+
+def _where_to_write(todo: Todo, chapter: Chapter) -> str:
+    """Every place of the task; the test itself ran into one of them."""
+    return todos_of(chapter, todo.task) or todo.where
 
 
 def _show_tests(group: Group, preset: str, findings_max: int | None) -> None:
@@ -78,6 +91,15 @@ def _show_tests(group: Group, preset: str, findings_max: int | None) -> None:
                 left = max(0, left - count)
     if hidden:
         console.out.print(f"  … and {hidden} more; --verbose shows all of it", style="dim")
+
+
+def _fell_over(test: TestResult, diagnosis: Diagnosis) -> bool:
+    """It, or a program that it had started; an exception that nobody caught says enough."""
+    if diagnosis.todo or diagnosis.uncaught:
+        return False
+    signals = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL")
+    said = [diagnosis.signal or "", *(child.state for child in diagnosis.children)]
+    return test.status == "crashed" or any(signal in each for each in said for signal in signals)
 
 
 def _rank(red: tuple[TestResult, Diagnosis]) -> int:
@@ -184,12 +206,14 @@ def _one_line(text: str) -> str:
 def _where_to_read(group: Group, chapter: Chapter) -> str:
     if group.key == contract_key(chapter):
         return f"  Read: {CONTRACT_PAGE}"
+    if group.key.endswith(" whole"):
+        return f"  Read: {chapter.page_name}"
     anchor = "task-" + group.key.replace(".", "-")
     return f"  Read: {chapter.page_name}#{anchor}   A hint: ./course hint {group.key}"
 
 
-def show_contract_waits() -> None:
-    console.out.print("The echo contract tries the whole server; it waits until these are green.")
+def show_whole_waits() -> None:
+    console.out.print("The tests of the whole chapter wait until these are green.")
 
 
 def show_table(chapter: Chapter, groups: Sequence[Group]) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from course_tool import console, marks, paths, state
 from course_tool.chapters import Chapter, Task, find_chapter
 from course_tool.errors import CourseError
+from course_tool.files import write_whole
 from course_tool.groups import contract_key
 from course_tool.paths import relative
 from course_tool.testing import find_task_of
@@ -169,7 +170,7 @@ def _write_all(folder: Path, files: dict[str, bytes]) -> None:
     done: list[str] = []
     try:
         for name, content in files.items():
-            _write(folder / name, content)
+            write_whole(folder / name, content)
             done.append(name)
     except BaseException:  # Ctrl-C as well
         for name in done:
@@ -177,18 +178,9 @@ def _write_all(folder: Path, files: dict[str, bytes]) -> None:
             if content_before is None:
                 (folder / name).unlink(missing_ok=True)
             else:
-                _write(folder / name, content_before)
+                write_whole(folder / name, content_before)
         raise
 
 
 def _content(file: Path) -> bytes | None:
     return file.read_bytes() if file.is_file() else None
-
-
-def _write(file: Path, content: bytes) -> None:
-    fresh = file.with_name(f".{file.name}.new")
-    try:
-        fresh.write_bytes(content)
-        os.replace(fresh, file)
-    finally:
-        fresh.unlink(missing_ok=True)

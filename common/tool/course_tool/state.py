@@ -7,36 +7,44 @@ and replaces it whole. A file that cannot be understood is set aside, never gues
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
 
 from course_tool import console, paths
 from course_tool.errors import CourseError
+from course_tool.files import locked, write_whole
 
-RESULTS = ("green", "red", "todo", "skipped")
 _FILE = "state.json"
-_VERSION = 1
 
 
 @dataclass(frozen=True)
 class Record:
     """How the last test run of a task (or of an echo contract) ended, and on which files."""
 
-    result: str  # one of RESULTS
+    result: Literal["green", "red", "todo", "skipped"]
     fingerprint: str  # of its code at that time, from places.fingerprints()
 
 
 @dataclass
 class State:
+    version: Literal[1] = field(default=1, kw_only=True)
     records: dict[str, Record] = field(default_factory=dict)  # "01.2", "01 contract"
-    hints: dict[str, int] = field(default_factory=dict)  # "01.2": how many have been shown
+    hints: dict[str, Annotated[int, Field(ge=0, strict=True)]] = field(
+        default_factory=dict
+    )  # "01.2": how many have been shown
     checkpoints: list[str] = field(default_factory=list)  # chapters whose checkpoint has been run
+
+
+@cache
+def _schema() -> TypeAdapter[State]:
+    return TypeAdapter(State)
 
 
 def load(folder: Path = paths.STATE) -> State:
@@ -51,10 +59,20 @@ def load(folder: Path = paths.STATE) -> State:
 @contextmanager
 def changing(folder: Path = paths.STATE) -> Iterator[State]:
     """Hands out the state to be changed, and writes it back if the block does not raise."""
+    file = folder / _FILE
     with _locked(folder):
-        state = _read_or_set_aside(folder / _FILE)
+        state = _read_or_set_aside(file)
         yield state
-        _replace(folder / _FILE, state)
+        state.records, state.hints = (
+            dict(sorted(state.records.items())),
+            dict(sorted(state.hints.items())),
+        )
+        try:
+            write_whole(file, _schema().dump_json(state, indent=1) + b"\n")
+        except OSError as error:
+            raise CourseError(
+                f"Could not write {paths.relative(file)}: {error.strerror}."
+            ) from error
 
 
 def remember_checkpoint(number: str, folder: Path = paths.STATE) -> None:
@@ -65,19 +83,19 @@ def remember_checkpoint(number: str, folder: Path = paths.STATE) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "state.lock").open("w")
-    except OSError as error:
-        raise CourseError(f"Could not write {paths.relative(folder)}: {error.strerror}.") from error
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # held for milliseconds; released with the file
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(folder / "state.lock"))  # held for milliseconds
+        except OSError as error:
+            raise CourseError(
+                f"Could not write {paths.relative(folder)}: {error.strerror}."
+            ) from error
         yield
 
 
 def _read(file: Path) -> State:
     try:
-        return _parse(file.read_text(encoding="utf-8"))  # JSON and UTF-8 errors are ValueErrors
+        return _schema().validate_json(file.read_bytes())  # what it finds is a ValueError
     except FileNotFoundError:
         return State()
     except OSError as error:
@@ -92,81 +110,18 @@ def _read_or_set_aside(file: Path) -> State:
         return State()
 
 
-def _parse(text: str) -> State:
-    try:
-        raw = json.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    _expect(isinstance(raw, dict), "it is not a JSON object")
-    _expect(raw.get("version") == _VERSION, f"its version is {raw.get('version')!r}")
-    return State(
-        records={str(key): _parse_record(each) for key, each in _object(raw, "records").items()},
-        hints={str(key): _parse_count(each) for key, each in _object(raw, "hints").items()},
-        checkpoints=_parse_names(raw.get("checkpoints", [])),
-    )
-
-
-def _object(raw: dict[str, Any], key: str) -> dict[str, Any]:
-    value = raw.get(key, {})
-    _expect(isinstance(value, dict), f"{key} is not an object")
-    return value
-
-
-def _parse_record(raw: Any) -> Record:
-    good = isinstance(raw, dict) and raw.get("result") in RESULTS
-    _expect(good and isinstance(raw.get("fingerprint"), str), f"{raw!r} is not a record")
-    return Record(raw["result"], raw["fingerprint"])
-
-
-def _parse_count(raw: Any) -> int:
-    _expect(type(raw) is int and raw >= 0, f"{raw!r} is not a count")
-    return raw
-
-
-def _parse_names(raw: Any) -> list[str]:
-    _expect(isinstance(raw, list) and all(isinstance(each, str) for each in raw), "bad checkpoints")
-    return list(raw)
-
-
-def _expect(condition: bool, problem: str) -> None:
-    if not condition:
-        raise ValueError(problem)
-
-
 def _set_aside(file: Path, error: ValueError) -> None:
-    number = 1
-    while (aside := file.with_name(f"{file.name}.corrupt-{number}")).exists():
-        number += 1
+    names = (file.with_name(f"{file.name}.corrupt-{number}") for number in count(1))
+    aside = next(name for name in names if not name.exists())
+    why = "; ".join(str(error).splitlines()[1:3]).strip()
     try:
         file.rename(aside)
     except OSError as failure:
         raise CourseError(
-            f"{paths.relative(file)} could not be understood ({error}), nor could it be renamed: "
+            f"{paths.relative(file)} could not be understood ({why}), nor could it be renamed: "
             f"{failure.strerror}."
         ) from error
     console.err.print(
-        f"course: {paths.relative(file)} could not be understood ({error}); it is now "
-        f"{aside.name}, and a fresh one begins. Test runs fill it again.",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
+        f"course: {paths.relative(file)} could not be understood ({why}); it is now "
+        f"{aside.name}, and a fresh one begins. Test runs fill it again."
     )
-
-
-def _replace(file: Path, state: State) -> None:
-    raw = {
-        "version": _VERSION,
-        "records": {
-            key: {"result": each.result, "fingerprint": each.fingerprint}
-            for key, each in sorted(state.records.items())
-        },
-        "hints": dict(sorted(state.hints.items())),
-        "checkpoints": state.checkpoints,
-    }
-    fresh = file.with_name(f"{file.name}.new-{os.getpid()}")
-    try:
-        fresh.write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
-        fresh.replace(file)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise CourseError(f"Could not write {paths.relative(file)}: {error.strerror}.") from error

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from course_tool import console
 from course_tool.chapters import Chapter, Task
-from course_tool.groups import contract_key, has_contract
+from course_tool.groups import contract_key, has_contract, whole_of
 from course_tool.places import fingerprints
 from course_tool.state import State
 
@@ -46,7 +46,7 @@ class Progress:
 
     chapter: Chapter
     tasks: dict[str, Standing]  # by task id, in order
-    contract: Standing | None  # None: the chapter has none
+    whole: Standing | None  # of what is tried once the tasks are done; None: nothing is
     checkpoint_run: bool
 
     @property
@@ -75,7 +75,7 @@ class Progress:
         return None
 
     def _all(self) -> list[Standing]:
-        return [*self.tasks.values(), *([self.contract] if self.contract else [])]
+        return [*self.tasks.values(), *([self.whole] if self.whole else [])]
 
 
 def progress_of(chapter: Chapter, state: State) -> Progress:
@@ -86,12 +86,12 @@ def progress_of(chapter: Chapter, state: State) -> Progress:
         else _standing(state, task.id, now[task.id])
         for task in chapter.tasks
     }
-    contract = None
-    if has_contract(chapter):
-        contract = _standing(state, contract_key(chapter), now[contract_key(chapter)])
-        if contract is Standing.STARTED:
-            contract = Standing.NOT_STARTED
-    return Progress(chapter, tasks, contract, chapter.number in state.checkpoints)
+    whole = None
+    if whole_of(chapter):
+        whole = _standing(state, contract_key(chapter), now[contract_key(chapter)])
+        if whole is Standing.STARTED:
+            whole = Standing.NOT_STARTED
+    return Progress(chapter, tasks, whole, chapter.number in state.checkpoints)
 
 
 def _untouched(chapter: Chapter, task: Task) -> bool:
@@ -136,8 +136,9 @@ def _show_chapter(progress: Progress) -> None:
     width = max(len(task.title) for task in chapter.tasks)
     for task in chapter.tasks:
         _show_line(f"{task.id}  {task.title:<{width}}", progress.tasks[task.id])
-    if progress.contract:
-        _show_line(f"{'':4}  {'The echo contract':<{width}}", progress.contract)
+    whole = whole_of(chapter)
+    if whole and progress.whole:
+        _show_line(f"{'':4}  {whole[1]:<{width}}", progress.whole)
 
 
 def _show_line(label: str, standing: Standing) -> None:
@@ -151,7 +152,8 @@ def _next(progresses: Sequence[Progress]) -> str:
         if task:
             return f"task {task.id}, {task.title}: ./course test {number} -t {task.id}"
         if not progress.green:
-            return f"the echo contract of chapter {number}: ./course test {number}"
+            what = "the echo contract" if has_contract(progress.chapter) else "the whole"
+            return f"{what} of chapter {number}: ./course test {number}"
         if not progress.checkpoint_run:
             return f"the checkpoint of chapter {number}: ./course bench {number}"
     return "nothing. You have been through the whole course."

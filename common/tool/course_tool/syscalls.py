@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Counts all system calls of a program that runs on the reader's terminal."""
+"""Counts the system calls of a program with `strace -f -c`.
+
+strace is told -DD: the program itself is our child, so that its pid, its signals and its exit code
+are its own, and strace is in another process group, where a Ctrl-C does not end it before it has
+counted. Attaching to a running program would be simpler, but Linux often forbids it
+(kernel.yama.ptrace_scope), while a program's own child may always be traced.
+"""
 
 from __future__ import annotations
 
@@ -17,44 +23,64 @@ from pathlib import Path
 from course_tool import processes
 from course_tool.errors import CourseError
 
-REPORT_DEADLINE_S = 5.0
+STRACE = ("strace", "-DD", "-f", "-c", "-o")  # the file of the table follows
+STRACE_WORDS = len(STRACE) + 1
+REPORT_DEADLINE_S = 10.0
 PROBE_TIMEOUT_S = 20.0
 PR_SET_CHILD_SUBREAPER = 36
+
+
+class CannotCount(CourseError):
+    """This machine cannot measure a count: that is no fault of the program's."""
+
+
+@contextmanager
+def counted() -> Iterator[tuple[list[str | Path], Counter[str]]]:
+    """Words to put before a program's, and its calls by name: they are there after the block.
+
+    With -DD strace is nobody's child: the block makes it ours, and waits for its end.
+    """
+    calls: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="course-strace-") as folder:
+        table = Path(folder) / "table"
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        try:
+            yield [*STRACE, table], calls
+        finally:
+            _reap_strace()
+        text = table.read_text(errors="replace") if table.is_file() else ""
+    if not text.rstrip().endswith(" total"):  # its last line: the table is whole
+        raise CannotCount("strace wrote no count: it ended before the program did.")
+    calls.update(parse_table(text))
 
 
 def count_while(
     run: Callable[[Sequence[str | Path]], int], args: Sequence[str | Path]
 ) -> tuple[int, Counter[str]]:
     """Has `run` run the program under strace; returns its return code and the calls by name."""
-    with tempfile.TemporaryDirectory(prefix="course-strace-") as folder:
-        table = Path(folder) / "table"
-        with _ours_to_reap():
-            returncode = run([*_strace(table), *args])
-        calls = _read(table)
-    if not calls:
-        raise CourseError("strace wrote no count: it ended before the program did.")
+    with counted() as (strace, calls):
+        returncode = run([*strace, *args])
     return returncode, calls
 
 
 def require_strace() -> None:
     """Finds out by tracing `true`: only then is it certain that strace may trace here."""
     if not shutil.which("strace"):
-        raise CourseError(
+        raise CannotCount(
             "Counting system calls takes strace, and there is none here. `./course start` installs "
             "it (Debian and Ubuntu: apt install strace)."
         )
-    with tempfile.TemporaryDirectory(prefix="course-strace-") as folder:
-        table = Path(folder) / "table"
-        with _ours_to_reap():
-            tried = processes.run([*_strace(table), "true"], timeout_s=PROBE_TIMEOUT_S)
-        if _read(table):
-            return
-    said = (tried.stderr.strip().splitlines() or ["it wrote no table"])[0]
-    raise CourseError(
-        f"strace may not trace here ({said}). A container allows it with "
-        "`docker run --cap-add=SYS_PTRACE`; on a machine of your own, look at "
-        "`sysctl kernel.yama.ptrace_scope`."
-    )
+    said = ""
+    try:
+        with counted() as (strace, _):
+            said = processes.run([*strace, "true"], timeout_s=PROBE_TIMEOUT_S).stderr
+    except CannotCount as error:
+        first = (said.strip().splitlines() or ["it wrote no table"])[0]
+        raise CannotCount(
+            f"strace may not trace here ({first}). A container allows it with "
+            "`docker run --cap-add=SYS_PTRACE`; on a machine of your own, look at "
+            "`sysctl kernel.yama.ptrace_scope`."
+        ) from error
 
 
 def parse_table(text: str) -> Counter[str]:
@@ -66,28 +92,6 @@ def parse_table(text: str) -> Counter[str]:
         if found and found[2] != "total":
             calls[found[2]] += int(found[1])
     return calls
-
-
-def _strace(table: Path) -> list[str | Path]:
-    """-DD: the program itself is our child, so that signals and its exit code are its own, and
-    strace is in another process group, where a Ctrl-C does not end it before it has counted."""
-    return ["strace", "-DD", "-f", "-c", "-o", table]
-
-
-def _read(table: Path) -> Counter[str]:
-    """Empty until the table is whole: its last line is the total."""
-    text = table.read_text(errors="replace") if table.is_file() else ""
-    return parse_table(text) if text.rstrip().endswith(" total") else Counter()
-
-
-@contextmanager
-def _ours_to_reap() -> Iterator[None]:
-    """With -DD strace is nobody's child: the block makes it ours, and waits for its end."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    try:
-        yield
-    finally:
-        _reap_strace()
 
 
 def _reap_strace() -> None:

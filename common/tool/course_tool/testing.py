@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: MIT
 """`./course test`: builds a chapter, runs its tests, and says what each red task needs.
 
-The tests of the tasks come first. The echo contract, which tries the finished server with clients
-that misbehave, runs once they are all green: before that it would only repeat what they say.
+The tests of the tasks come first. What tries the chapter as a whole (its programs, and the echo
+contract: a finished server, and clients that misbehave) runs once they are all green: before that
+it would only repeat what they say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from course_tool import builds, console, reporting, state
 from course_tool.chapters import Chapter, Task, all_chapters, find_chapter
 from course_tool.errors import CourseError
-from course_tool.groups import Group, has_contract, run_contract, run_tasks, targets_of
+from course_tool.groups import Group, contract_key, run_tasks, run_whole, targets_of
 from course_tool.places import fingerprints
 
 
@@ -21,7 +22,7 @@ from course_tool.places import fingerprints
 class Request:
     chapter: Chapter
     preset: str
-    only: Task | None = None  # None: all tasks, then the contract
+    only: Task | None = None  # None: all tasks, then the chapter as a whole
     verbose: bool = False
 
     @property
@@ -34,24 +35,34 @@ class Request:
         return self.preset in builds.SANITIZER_PRESETS
 
 
-def preset_for(solution: bool, carry: bool, sanitize: bool) -> str:
+def preset_for(solution: bool, carry: bool, sanitize: bool, sanitize_threads: bool = False) -> str:
     """Which build folder a set of flags means."""
-    if carry and (solution or sanitize):
-        other = "--solution" if solution else "--sanitize"
+    if sanitize and sanitize_threads:
+        raise CourseError(
+            "--sanitize and --sanitize-threads do not go together: a program has room for one "
+            "sanitizer. Run them one after the other."
+        )
+    if carry and (solution or sanitize or sanitize_threads):
+        other = "--solution" if solution else "--sanitize" if sanitize else "--sanitize-threads"
         raise CourseError(
             f"--carry and {other} do not go together: --carry builds your chapter on your own "
             "earlier ones, without sanitizers. Leave one of them out."
         )
-    if solution:
-        return "asan" if sanitize else "reference"
     if carry:
         return "student-carry"
-    return "student-asan" if sanitize else "student"
+    if sanitize or sanitize_threads:
+        return ("" if solution else "student-") + ("asan" if sanitize else "tsan")
+    return "reference" if solution else "student"
 
 
 def find_request(chapter: str, task: str | None, preset: str, verbose: bool) -> Request:
     """A task may be given as 01.2, 1.2 and, since the chapter is known, 2."""
     found = find_chapter(chapter)
+    if preset.endswith("tsan") and found.features:
+        raise CourseError(
+            f"ThreadSanitizer does not see the kernel's side of a ring, and so would report races "
+            f"in chapter {found.number} that are none. --sanitize looks at its memory."
+        )
     return Request(found, preset, None if task is None else find_task_of(found, task), verbose)
 
 
@@ -69,14 +80,14 @@ def run_chapter(request: Request) -> int:
     """Builds, runs, shows. 0 if everything that was asked for is green."""
     _require_starter(request)
     chapter = request.chapter
-    warnings = builds.build(request.preset, targets_of(chapter))
+    warnings = builds.build(request.preset, targets_of(chapter, request.only))
     reporting.show_warnings(warnings, request.preset)
     groups = run_tasks(request.preset, [request.only] if request.only else chapter.tasks)
     for group in groups:
         reporting.show_red(group, chapter, request.preset, verbose=request.verbose)
     _remember(request, groups)
-    if request.only is None and has_contract(chapter):
-        groups += _run_contract_if_due(request, groups)
+    if request.only is None:
+        groups += _run_whole_if_due(request, groups)
     reporting.show_table(chapter, groups)
     all_green = all(group.result == "green" for group in groups)
     if all_green:
@@ -96,14 +107,18 @@ def _require_starter(request: Request) -> None:
             )
 
 
-def _run_contract_if_due(request: Request, groups: Sequence[Group]) -> list[Group]:
+def _run_whole_if_due(request: Request, groups: Sequence[Group]) -> list[Group]:
     if any(group.result not in ("green", "skipped") for group in groups):
-        reporting.show_contract_waits()
+        reporting.show_whole_waits()
         return []
-    contract = run_contract(request.preset, request.chapter)
-    reporting.show_red(contract, request.chapter, request.preset, verbose=request.verbose)
-    _remember(request, [contract])
-    return [contract]
+    whole = run_whole(request.preset, request.chapter)
+    for group in whole:
+        reporting.show_red(group, request.chapter, request.preset, verbose=request.verbose)
+    # What is remembered of the contract is what holds of the whole chapter.
+    red = next((group for group in whole if group.result != "green"), None)
+    if whole:
+        _remember(request, [replace(red or whole[-1], key=contract_key(request.chapter))])
+    return whole
 
 
 def _remember(request: Request, groups: Sequence[Group]) -> None:

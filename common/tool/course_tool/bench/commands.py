@@ -1,39 +1,32 @@
 # SPDX-License-Identifier: MIT
-"""What `./course bench` does: checkpoint, ladder, matrix and claims."""
+"""What `./course bench` does: checkpoint, ladder and matrix."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from course_tool import console
-from course_tool.bench import counts, loadgen, plot, report, speed, subjects, tables, timing
+from course_tool import console, packages, state
+from course_tool.bench import counts, plot, report, speed, subjects, tables
 from course_tool.bench.loadgen import LoadSpec
-from course_tool.bench.machine import (
-    Pinning,
-    allow_descriptors,
-    describe,
-    describe_build,
-    pinned,
-)
+from course_tool.bench.machine import Pinning, allow_descriptors, describe, describe_build, pinned
 from course_tool.bench.report import Result
 from course_tool.bench.subjects import Subject, Whose
-from course_tool.chapters import Chapter, Timing, all_chapters, find_chapter
+from course_tool.chapters import Chapter, Count, Timing, all_chapters, find_chapter
 from course_tool.errors import CourseError
 from course_tool.paths import relative
 
 MATRIX_CLIENTS = (1, 50, 150, 300, 500, 1000)
 MATRIX_BYTES = (1, 128, 512, 1000)
 MATRIX_ROUNDS = 3
-MATRIX_DURATION_S = 1.0
 MATRIX_LONGEST_S = 900.0  # with many servers there are fewer rounds, but always one
-LADDER = LoadSpec(connections=50, size=128, duration_s=2.0, warmup_s=0.5)
-LADDER_ROUNDS = 5
 WARMUP_S = 0.5
+MATRIX = LoadSpec(1, 1, duration_s=1.0, warmup_s=WARMUP_S)
+LADDER = LoadSpec(connections=50, size=128, duration_s=2.0, warmup_s=WARMUP_S)
+LADDER_ROUNDS = 5
 
 QUICK_CLIENTS = (1, 50)
 QUICK_BYTES = (1, 128)
@@ -45,23 +38,34 @@ QUICK_IDLE_CLIENTS = 100
 QUICK_OPERATIONS = 10_000
 ROUNDS_MOST = 1000
 
-CLAIMS_CHAPTER = "11"
-
 
 @dataclass(frozen=True)
 class Options:
-    """What every kind of benchmark takes."""
+    """What the command line said."""
 
-    measured: Whose = Whose.YOURS  # whose server a checkpoint is about
+    chapter: str | None = None
+    ladder: bool = False
+    matrix: bool = False
+    solution: bool = False  # the course's own code instead of the student's
     rounds: int | None = None  # None: what the chapter, or the kind, says
     quick: bool = False  # a smoke size, for tests: its figures say nothing
     out: Path | None = None  # None: a new folder under .course/bench/
 
     def __post_init__(self) -> None:
+        if self.ladder and self.matrix:
+            raise CourseError("--ladder and --matrix are two benchmarks: name one.")
+        if self.ladder and self.chapter:
+            raise CourseError(
+                f"The ladder runs every chapter's server: leave out {self.chapter!r}."
+            )
         if self.rounds is not None and not 1 <= self.rounds <= ROUNDS_MOST:
             raise CourseError(f"--rounds {self.rounds}: takes 1 to {ROUNDS_MOST}.")
         if self.out is not None and self.out.exists() and not self.out.is_dir():
             raise CourseError(f"--out {self.out}: that is a file; name a folder.")
+
+    @property
+    def measured(self) -> Whose:
+        return Whose.REFERENCE if self.solution else Whose.YOURS
 
     def rounds_or(self, usual: int) -> int:
         return self.rounds or (QUICK_ROUNDS if self.quick else usual)
@@ -72,154 +76,131 @@ class Options:
         return replace(load, duration_s=QUICK_DURATION_S, warmup_s=QUICK_WARMUP_S)
 
 
-def run_bench(
-    chapter: str | None,
-    *,
-    ladder: bool = False,
-    matrix: bool = False,
-    claims: bool = False,
-    solution: bool = False,
-    rounds: int | None = None,
-    quick: bool = False,
-    out: Path | None = None,
-) -> int:
-    """`./course bench`: picks the kind, and returns the exit code."""
-    if ladder + matrix + claims > 1:
-        raise CourseError("--ladder, --matrix and --claims are three benchmarks: name one.")
-    measured = Whose.REFERENCE if solution else Whose.YOURS
-    options = Options(measured, rounds, quick, out)
-    if claims:
-        return run_claims()
-    if ladder:
-        if chapter:
-            raise CourseError(f"The ladder runs every chapter's server: leave out {chapter!r}.")
-        return run_ladder(options)
-    if matrix:
-        return run_matrix(options, find_chapter(chapter) if chapter else None)
-    if not chapter:
-        raise CourseError(
-            "Name a chapter, such as ./course bench 01; or --ladder or --matrix for all of them."
-        )
-    return run_checkpoint(find_chapter(chapter), options)
-
-
-def run_claims() -> int:
-    """No claim can be tested before the chapter that builds both sides of it."""
-    raise CourseError(
-        "There are no claims to test yet: they come with chapter "
-        f"{CLAIMS_CHAPTER}, which builds both sides of each. "
-        "`./course bench --ladder` compares the servers that exist."
-    )
-
-
-@dataclass
-class Clock:
-    """Says how long is left, from how long each piece of work is expected to take."""
-
-    left_s: float
-
-    def next(self, steps: console.Steps, text: str, seconds: float, count: int = 1) -> None:
-        steps.step(f"{text}; about {_duration(self.left_s)} left", count)
-        self.left_s = max(0.0, self.left_s - seconds)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{math.ceil(seconds)} s"
-    return f"{math.ceil(seconds / 60)} min"
-
-
 @dataclass(frozen=True)
 class Plan:
     """What is to be measured; measuring it makes a Result."""
 
     kind: str
-    chapter: Chapter | None
     title: str
+    options: Options
+    chapter: Chapter | None
     subjects: Sequence[Subject]
     loads: Sequence[LoadSpec]
     rounds: int
-    options: Options
+    counts: Sequence[Count] = ()
     timing: Timing | None = None
     timed: Sequence[Subject] = ()  # by `timing`
 
     @property
-    def name(self) -> str:
-        """Of the folder under .course/bench/."""
-        if self.kind == "checkpoint":
-            assert self.chapter is not None
+    def folder(self) -> str:
+        """Its name under .course/bench/."""
+        if self.kind == "checkpoint" and self.chapter:
             return self.chapter.number
         return f"{self.kind}-{self.chapter.number}" if self.chapter else self.kind
 
 
-def _plan_checkpoint(chapter: Chapter, options: Options) -> Plan:
-    load = chapter.checkpoint.load
-    loads = []
-    if load is not None:
-        spec = LoadSpec(
-            load.connections,
-            load.size,
-            load.inflight,
-            duration_s=load.duration_s,
-            warmup_s=WARMUP_S,
+def run(options: Options, *, yes: bool) -> int:
+    """`./course bench`: installs what it takes, and notes that a checkpoint has been run."""
+    number = find_chapter(options.chapter).number if options.chapter else None
+    packages.ensure("bench", yes)
+    code = run_bench(replace(options, chapter=number))
+    if code == 0 and number and not (options.matrix or options.solution or options.quick):
+        state.remember_checkpoint(number)
+    return code
+
+
+def run_bench(options: Options) -> int:
+    """Returns the exit code: 1 if a count was out of its bounds."""
+    plan = plan_of(options)
+    folder = report.new_folder(plan.folder, options.out)  # first: it may be that we cannot
+    try:
+        result = _measure(plan)
+    except BaseException:
+        if options.out is None:
+            folder.rmdir()  # nothing is in it yet
+        raise
+    report.write(result, folder, tables.markdown(result), plot.plots_of(result))
+    if options.out is None:
+        report.link_latest(folder)
+    _show(result)
+    console.out.print(f"Written to {relative(folder.resolve())}/")
+    return _exit_code(result)
+
+
+def plan_of(options: Options) -> Plan:
+    """Picks the kind of benchmark."""
+    chapter = find_chapter(options.chapter) if options.chapter else None
+    if options.ladder or options.matrix:
+        return _plan_servers(options, chapter)
+    if chapter is None:
+        raise CourseError(
+            "Name a chapter, such as ./course bench 01; or --ladder or --matrix for all of them."
         )
+    return _plan_checkpoint(options, chapter)
+
+
+def _plan_checkpoint(options: Options, chapter: Chapter) -> Plan:
+    """The counts of a chapter's own server, then the speed of all its contenders."""
+    wanted = chapter.checkpoint
+    load, timing = wanted.load, wanted.timing
+    loads = []
+    if load:
+        spec = LoadSpec(load.connections, load.size, load.inflight,
+                        duration_s=load.duration_s, warmup_s=WARMUP_S)  # fmt: skip
         loads.append(options.sized(spec))
+    if timing and options.quick:
+        timing = replace(timing, operations=min(timing.operations, QUICK_OPERATIONS))
     return Plan(
         kind="checkpoint",
-        chapter=chapter,
         title=f"Checkpoint {chapter.number}: {chapter.title}",
+        options=options,
+        chapter=chapter,
         subjects=subjects.of_checkpoint(chapter, options.measured),
         loads=loads,
         rounds=options.rounds_or(load.rounds if load else QUICK_ROUNDS),
-        options=options,
-        timing=_timing_spec(chapter.checkpoint.timing, options),
+        counts=[_quick(count) if options.quick else count for count in wanted.counts],
+        timing=timing,
         timed=subjects.of_timing(chapter, options.measured),
     )
 
 
-def _timing_spec(wanted: Timing | None, options: Options) -> Timing | None:
-    if wanted is None:
-        return None
-    operations = min(wanted.operations, QUICK_OPERATIONS) if options.quick else wanted.operations
-    return replace(wanted, operations=operations, rounds=options.rounds_or(wanted.rounds))
+def _quick(count: Count) -> Count:
+    if not count.requests:
+        return replace(count, connections=min(count.connections, QUICK_IDLE_CLIENTS))
+    if not count.connections:
+        return count  # without clients it takes no time, and its number has to be what it is
+    return replace(count, requests=max(count.connections, min(count.requests, QUICK_REQUESTS)))
 
 
-def _plan_ladder(options: Options) -> Plan:
-    return Plan(
-        kind="ladder",
-        chapter=None,
-        title="The ladder: every chapter's reference server",
-        subjects=subjects.of_ladder(all_chapters()),
-        loads=[options.sized(LADDER)],
-        rounds=options.rounds_or(LADDER_ROUNDS),
-        options=options,
-    )
-
-
-def _plan_matrix(options: Options, chapter: Chapter | None) -> Plan:
+def _plan_servers(options: Options, chapter: Chapter | None) -> Plan:
+    """The ladder, or clients × bytes: every chapter's reference, or one chapter's contenders."""
     if chapter and not chapter.checkpoint.contenders:
         raise CourseError(f"Chapter {chapter.number} has no server: there is no matrix of it.")
-    clients = QUICK_CLIENTS if options.quick else MATRIX_CLIENTS
-    sizes = QUICK_BYTES if options.quick else MATRIX_BYTES
-    usual = LoadSpec(1, 1, duration_s=MATRIX_DURATION_S, warmup_s=WARMUP_S)
-    run = (
+    servers = (
         subjects.of_checkpoint(chapter, options.measured)
         if chapter
         else subjects.of_ladder(all_chapters())
     )
-    loads = [
-        options.sized(replace(usual, connections=connections, size=size))
-        for size, connections in product(sizes, clients)
-    ]
-    round_s = len(run) * sum(map(speed.run_seconds, loads))
+    if options.ladder:
+        title, loads = "The ladder: every chapter's reference server", [options.sized(LADDER)]
+        rounds = LADDER_ROUNDS
+    else:
+        title = "The matrix: clients × bytes" + (f", chapter {chapter.number}" if chapter else "")
+        sizes = QUICK_BYTES if options.quick else MATRIX_BYTES
+        clients = QUICK_CLIENTS if options.quick else MATRIX_CLIENTS
+        loads = [
+            options.sized(replace(MATRIX, connections=connections, size=size))
+            for size, connections in product(sizes, clients)
+        ]
+        rounds = matrix_rounds(len(servers) * sum(map(speed.run_seconds, loads)))
     return Plan(
-        kind="matrix",
-        chapter=chapter,
-        title="The matrix: clients × bytes" + (f", chapter {chapter.number}" if chapter else ""),
-        subjects=run,
-        loads=loads,
-        rounds=options.rounds_or(matrix_rounds(round_s)),
+        kind="ladder" if options.ladder else "matrix",
+        title=title,
         options=options,
+        chapter=chapter,
+        subjects=servers,
+        loads=loads,
+        rounds=options.rounds_or(rounds),
     )
 
 
@@ -227,46 +208,56 @@ def matrix_rounds(round_s: float) -> int:
     return max(1, min(MATRIX_ROUNDS, int(MATRIX_LONGEST_S / round_s)))
 
 
-def _count_spec(count: counts.Count, quick: bool) -> counts.Count:
-    if not quick:
-        return count
-    if not count.requests:
-        return replace(count, connections=min(count.connections, QUICK_IDLE_CLIENTS))
-    if not count.connections:
-        return count  # without clients it takes no time, and its number has to be what it is
-    requests = max(count.connections, min(count.requests, QUICK_REQUESTS))
-    return replace(count, requests=requests)
+def _measure(plan: Plan) -> Result:
+    """Builds, checks and pins before the first measurement, so that it cannot fail halfway."""
+    measured = [*plan.subjects, *plan.timed]
+    subjects.build(measured, plan.chapter)
+    clients = [each.connections for each in (*plan.loads, *plan.counts)]
+    allow_descriptors(max(clients, default=0))
+    is_checkpoint = plan.chapter and plan.kind == "checkpoint"
+    with pinned() as pinning:
+        return Result(
+            kind=plan.kind,
+            chapter=plan.chapter.number if plan.chapter else None,
+            title=plan.title,
+            question=plan.chapter.checkpoint.question if is_checkpoint else None,
+            quick=plan.options.quick,
+            date=report.now(),
+            machine=describe(pinning),
+            builds=[
+                describe_build(preset)
+                for preset in dict.fromkeys(subject.whose.preset for subject in measured)
+            ],
+            subjects=list(plan.subjects),
+            counts=_measure_counts(plan, pinning),
+            cells=_measure_cells(plan, pinning),
+            timing=_measure_timing(plan, pinning),
+        )
 
 
 def _measure_counts(plan: Plan, pinning: Pinning) -> list[counts.CountResult]:
-    chapter = plan.chapter
-    assert chapter is not None, "counts belong to a chapter"
+    if not (plan.counts and plan.chapter):
+        return []
+    number, whose = plan.chapter.number, plan.options.measured
     repeats = 1 if plan.options.quick else counts.REPEATS
-    wanted = [_count_spec(count, plan.options.quick) for count in chapter.checkpoint.counts]
     results = []
-    with console.progress("Counting", len(wanted)) as steps:
-        for count in wanted:
+    with console.progress("Counting", len(plan.counts)) as steps:
+        for count in plan.counts:
             steps.step(count.name)
-            subject = Subject(
-                f"{chapter.number}-{count.program}",
-                chapter.number,
-                count.program,
-                count.args,
-                plan.options.measured,
-            )
-            bench = counts.Bench(subject, loadgen.program(), pinning.server_cpu, count.requests)
+            name = f"{number}-{count.program}"
+            subject = Subject(name, number, count.program, tuple(count.args), whose)
             try:
+                bench = counts.Bench(subject, pinning.server_cpu)
                 results.append(counts.measure(count, bench, repeats))
             except CourseError as error:
-                raise CourseError(f"{count.name}: {error}{_advice(plan)}") from error
+                raise CourseError(f"{count.name}: {error}{_advice(number, whose)}") from error
     return results
 
 
-def _advice(plan: Plan) -> str:
+def _advice(number: str, whose: Whose) -> str:
     """For a student whose server is not done yet."""
-    if plan.options.measured is not Whose.YOURS or plan.chapter is None:
+    if whose is not Whose.YOURS:
         return ""
-    number = plan.chapter.number
     return (
         f"\nThe checkpoint comes when the tests are green: ./course test {number}. "
         f"The reference can be measured at any time: ./course bench {number} --solution"
@@ -276,83 +267,32 @@ def _advice(plan: Plan) -> str:
 def _measure_cells(plan: Plan, pinning: Pinning) -> list[speed.Cell]:
     if not plan.loads:
         return []
-    runs = len(plan.loads) * plan.rounds * len(plan.subjects)
-    per_load = plan.rounds * len(plan.subjects)
-    clock = Clock(sum(speed.run_seconds(load) * per_load for load in plan.loads))
+    runs = plan.rounds * len(plan.subjects)
+    left_s = runs * sum(map(speed.run_seconds, plan.loads))
     cells = []
-    with console.progress("Measuring", runs) as steps:
+    with console.progress("Measuring", len(plan.loads) * runs) as steps:
         for load in plan.loads:
-            on_run = _announcer(clock, steps, load)
-            cells.append(
-                speed.measure(plan.subjects, load, plan.rounds, pinning, loadgen.program(), on_run)
-            )
+
+            def announce(text: str, load: LoadSpec = load) -> None:
+                nonlocal left_s
+                where = f"{load.connections} clients, {load.size} B"
+                steps.step(f"{where}, {text}; about {_duration(left_s)} left")
+                left_s = max(0.0, left_s - speed.run_seconds(load))
+
+            cells.append(speed.measure(plan.subjects, load, plan.rounds, pinning, announce))
     return cells
 
 
-def _measure_timing(plan: Plan, pinning: Pinning) -> timing.TimingCell | None:
+def _duration(seconds: float) -> str:
+    return f"{math.ceil(seconds)} s" if seconds < 90 else f"{math.ceil(seconds / 60)} min"
+
+
+def _measure_timing(plan: Plan, pinning: Pinning) -> speed.Cell | None:
     if plan.timing is None:
         return None
-    with console.progress("Timing", plan.timing.rounds * len(plan.timed)) as steps:
-        return timing.measure(plan.timing, plan.timed, pinning, steps.step)
-
-
-def _announcer(clock: Clock, steps: console.Steps, load: LoadSpec) -> Callable[[str], None]:
-    def announce(text: str) -> None:
-        clock.next(
-            steps, f"{load.connections} clients, {load.size} B, {text}", speed.run_seconds(load)
-        )
-
-    return announce
-
-
-@contextmanager
-def _prepared(plan: Plan) -> Iterator[Pinning]:
-    """Builds, checks and pins before the first measurement, so that it cannot fail halfway."""
-    connections = [load.connections for load in plan.loads]
-    if plan.kind == "checkpoint" and plan.chapter:
-        connections += [count.connections for count in plan.chapter.checkpoint.counts]
-    subjects.build([*plan.subjects, *plan.timed], plan.chapter)
-    allow_descriptors(max(connections, default=0))
-    with pinned() as pinning:
-        yield pinning
-
-
-def _measure(plan: Plan) -> Result:
-    with _prepared(plan) as pinning:
-        machine = describe(pinning)
-        measured = [*plan.subjects, *plan.timed]
-        presets = list(dict.fromkeys(subject.whose.preset for subject in measured))
-        counted = _measure_counts(plan, pinning) if plan.kind == "checkpoint" else []
-        return Result(
-            kind=plan.kind,
-            chapter=plan.chapter.number if plan.chapter else None,
-            title=plan.title,
-            question=plan.chapter.checkpoint.question
-            if plan.chapter and plan.kind == "checkpoint"
-            else None,
-            quick=plan.options.quick,
-            date=report.now(),
-            machine=machine,
-            builds=[describe_build(preset) for preset in presets],
-            subjects=list(plan.subjects),
-            counts=counted,
-            cells=_measure_cells(plan, pinning),
-            timing=_measure_timing(plan, pinning),
-        )
-
-
-def _plots(result: Result) -> dict[str, str]:
-    if result.kind == "matrix":
-        return {
-            "requests.svg": plot.matrix_plot(result, "requests_per_s"),
-            "cpu.svg": plot.matrix_plot(result, "cpu_us_per_request"),
-        }
-    plots = {}  # none where there are counts alone
-    if result.cells:
-        plots["plot.svg"] = plot.strip_plot(result, result.cells[0])
-    if result.timing:
-        plots["timing.svg"] = plot.timing_plot(result, result.timing)
-    return plots
+    rounds = plan.options.rounds_or(plan.timing.rounds)
+    with console.progress("Timing", rounds * len(plan.timed)) as steps:
+        return speed.measure(plan.timed, plan.timing, rounds, pinning, steps.step)
 
 
 def _show(result: Result) -> None:
@@ -367,38 +307,14 @@ def _show(result: Result) -> None:
 
 
 def _exit_code(result: Result) -> int:
-    failed = counts.failures(result.counts) + result.failures()
+    """Counts decide. Speed is only shown: a contender without a figure is named in the notes.
+
+    A benchmark without counts fails if it has no figure at all.
+    """
+    failed = counts.failures(result.counts)
+    runs = [run for cell in result.timed for run in cell.runs]
+    if not result.counts and not any(run.values for run in runs):
+        failed.append("Nothing was measured: no server gave a figure.")
     for sentence in failed:
         console.err.print(sentence, style="red")
     return 1 if failed else 0
-
-
-def _run(plan: Plan) -> int:
-    folder = report.new_folder(plan.name, plan.options.out)  # first: it may be that we cannot
-    try:
-        result = _measure(plan)
-    except BaseException:
-        if plan.options.out is None:
-            folder.rmdir()  # nothing is in it yet
-        raise
-    report.write(result, folder, tables.markdown(result), _plots(result))
-    if plan.options.out is None:
-        report.link_latest(folder)
-    _show(result)
-    console.out.print(f"Written to {relative(folder.resolve())}/")
-    return _exit_code(result)
-
-
-def run_checkpoint(chapter: Chapter, options: Options | None = None) -> int:
-    """The counts of a chapter's own server, then the speed of all its contenders."""
-    return _run(_plan_checkpoint(chapter, options or Options()))
-
-
-def run_ladder(options: Options | None = None) -> int:
-    """Every chapter's reference server, in one interleaved run."""
-    return _run(_plan_ladder(options or Options()))
-
-
-def run_matrix(options: Options | None = None, chapter: Chapter | None = None) -> int:
-    """Clients × bytes: every chapter's reference server, or the contenders of one chapter."""
-    return _run(_plan_matrix(options or Options(), chapter))

@@ -9,7 +9,6 @@ import platform
 import re
 import resource
 import shlex
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,10 +36,6 @@ class Pinning:
     load_cpu: int | None
     note: str
 
-    @property
-    def apart(self) -> bool:
-        return self.server_cpu is not None
-
 
 def parse_cpu_list(text: str) -> set[int]:
     """'0-1,4' is {0, 1, 4}."""
@@ -53,11 +48,7 @@ def parse_cpu_list(text: str) -> set[int]:
 
 
 def _siblings(cpu: int) -> set[int]:
-    try:
-        text = (CPUS / f"cpu{cpu}/topology/thread_siblings_list").read_text()
-    except OSError:
-        return {cpu}
-    return parse_cpu_list(text) | {cpu}
+    return parse_cpu_list(_read(CPUS / f"cpu{cpu}/topology/thread_siblings_list") or "") | {cpu}
 
 
 def choose_cpus(allowed: set[int], siblings: set[int]) -> Pinning:
@@ -102,41 +93,57 @@ def allow_descriptors(connections: int) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
-def _first_line(args: list[str]) -> str | None:
-    if not shutil.which(args[0]):
-        return None
+@dataclass(frozen=True)
+class Git:
+    revision: str | None
+    modified: bool | None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The `machine` object of a result."""
+
+    cpu: str
+    cores: int
+    architecture: str
+    kernel: str
+    governor: str | None
+    others_share: float  # of all CPUs, in use by others just before we began
+    busy: bool  # that was enough to disturb
+    server_cpu: int | None  # None: one CPU, nothing is pinned
+    load_cpu: int | None
+    pinning: str
+    git: Git
+
+
+@dataclass(frozen=True)
+class Build:
+    """An element of a result's `builds`."""
+
+    preset: str
+    compiler: str | None
+    flags: str | None
+    liburing: str | None
+
+
+def _said(*args: str) -> str | None:
+    """What a command prints; None if it fails, or is not here."""
     try:
-        finished = processes.run(args, timeout_s=ASK_TIMEOUT_S)
+        return processes.run(args, timeout_s=ASK_TIMEOUT_S, check=True).stdout.strip()
     except CourseError:
         return None
-    lines = finished.stdout.strip().splitlines()
-    return lines[0] if finished.returncode == 0 and lines else None
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return file.read_text(errors="replace").strip()
+    except OSError:
+        return None
 
 
 def parse_cpu_model(cpuinfo: str, architecture: str) -> str:
     found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
     return found[1].strip() if found else architecture
-
-
-def _governor() -> str | None:
-    try:
-        return (CPUS / "cpu0/cpufreq/scaling_governor").read_text().strip()
-    except OSError:
-        return None
-
-
-def _git() -> dict[str, object]:
-    revision = _first_line(["git", "-C", str(ROOT), "rev-parse", "HEAD"])
-    if revision is None:
-        return {"revision": None, "modified": None}
-    try:
-        status = processes.run(
-            ["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no"],
-            timeout_s=ASK_TIMEOUT_S,
-        )
-    except CourseError:
-        return {"revision": revision, "modified": None}
-    return {"revision": revision, "modified": bool(status.stdout.strip())}
 
 
 def parse_cpu_ticks(stat: str) -> tuple[int, int]:
@@ -154,23 +161,25 @@ def others_share() -> float:
     return max(0.0, 1 - (idle_later - idle) / max(1, total_later - total))  # iowait may shrink
 
 
-def describe(pinning: Pinning) -> dict[str, object]:
-    """The `machine` object of a result."""
-    cpuinfo = Path("/proc/cpuinfo").read_text(errors="replace")
+def describe(pinning: Pinning) -> Machine:
     others = others_share()
-    return {
-        "cpu": parse_cpu_model(cpuinfo, platform.machine()),
-        "cores": os.cpu_count() or 1,
-        "architecture": platform.machine(),
-        "kernel": platform.release(),
-        "governor": _governor(),
-        "others_share": others,
-        "busy": others > BUSY_SHARE,
-        "server_cpu": pinning.server_cpu,
-        "load_cpu": pinning.load_cpu,
-        "pinning": pinning.note,
-        "git": _git(),
-    }
+    changes = _said("git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no")
+    return Machine(
+        cpu=parse_cpu_model(_read(Path("/proc/cpuinfo")) or "", platform.machine()),
+        cores=os.cpu_count() or 1,
+        architecture=platform.machine(),
+        kernel=platform.release(),
+        governor=_read(CPUS / "cpu0/cpufreq/scaling_governor"),
+        others_share=others,
+        busy=others > BUSY_SHARE,
+        server_cpu=pinning.server_cpu,
+        load_cpu=pinning.load_cpu,
+        pinning=pinning.note,
+        git=Git(
+            revision=_said("git", "-C", str(ROOT), "rev-parse", "HEAD"),
+            modified=None if changes is None else bool(changes),
+        ),
+    )
 
 
 def parse_flags(command: str) -> str:
@@ -205,11 +214,10 @@ def _compiler(preset: str) -> str | None:
     return None
 
 
-def describe_build(preset: str) -> dict[str, object]:
-    """The `build` object of a result."""
-    return {
-        "preset": preset,
-        "compiler": _compiler(preset),
-        "flags": _server_flags(preset),
-        "liburing": _first_line(["pkg-config", "--modversion", "liburing"]),
-    }
+def describe_build(preset: str) -> Build:
+    return Build(
+        preset,
+        compiler=_compiler(preset),
+        flags=_server_flags(preset),
+        liburing=_said("pkg-config", "--modversion", "liburing"),
+    )

@@ -15,22 +15,12 @@ import textwrap
 import xml.etree.ElementTree as ET
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from course_tool.bench.report import Result, machine_lines
-from course_tool.bench.speed import METRICS, Cell, Metric, Rounds, Run
+from course_tool.bench.report import Result
+from course_tool.bench.speed import BY_KEY, Cell, Metric
 from course_tool.bench.subjects import Subject
-from course_tool.bench.tables import (
-    MS_FROM_US,
-    cells_of,
-    load_text,
-    rounds_text,
-    sizes,
-    timing_text,
-    with_unit,
-)
-from course_tool.bench.timing import TimingCell
+from course_tool.bench.tables import MS_FROM_US, cells_of, rounds_text, sizes, with_unit, work_text
 
 INK = "#010203"  # stands for currentColor until the drawing is done
 COLORS = ("#3b82f6", "#d9730d", "#0f9488", "#db2777", "#8b5cf6", "#7d8590", "#2f9e44", "#c2410c")
@@ -44,7 +34,6 @@ ROW, PANEL_FRAME, CAPTION_LINE = 46, 80, 22  # heights
 CAPTION_COLUMNS = 78
 MATRIX_PANEL = 330
 
-_BY_KEY = {metric.key: metric for metric in METRICS}
 TITLES = {
     "requests_per_s": "Requests per second (more is better)",
     "cpu_us_per_request": "Server CPU per request, µs (less is better)",
@@ -52,107 +41,91 @@ TITLES = {
 }
 
 
-@dataclass(frozen=True)
-class Words:
-    """What stands around a drawing, and what is read out instead of it."""
+def plots_of(result: Result) -> dict[str, str]:
+    """By the name of its file; none where there are counts alone."""
+    if result.kind == "matrix":
+        files = {"requests.svg": "requests_per_s", "cpu.svg": "cpu_us_per_request"}
+        return {file: matrix_plot(result, BY_KEY[key]) for file, key in files.items()}
+    plots = {}
+    if result.cells:
+        plots["plot.svg"] = strip_plot(result, result.cells[0])
+    if result.timing:
+        plots["timing.svg"] = strip_plot(result, result.timing)
+    return plots
 
-    title: str
-    description: str
-    caption: Sequence[str]
+
+def _title(metric: Metric) -> str:
+    return TITLES.get(metric.key) or f"{metric.label.capitalize()}, ns (less is better)"
 
 
 def strip_plot(result: Result, cell: Cell) -> str:
-    """A panel a metric, a row a server."""
-    panel = PANEL_FRAME + ROW * len(result.subjects)
-    metrics = [_BY_KEY[key] for key in TITLES]
+    """A panel a metric, a row a subject."""
     caption = _caption(
-        result, metrics, f"{load_text(cell)}. Every run is a dot, the bar is the median."
+        result, cell.compared, f"{work_text(cell)}. Every run is a dot, the bar is the median."
     )
-    height = panel * len(TITLES) + CAPTION_LINE * len(caption) + 24
-    figure = _new_figure(height)
-    longest = max(len(subject.name) for subject in result.subjects)
-    left = min(300, 24 + 10 * longest)
-    for index, key in enumerate(TITLES):
-        top = index * panel + 44
-        axes = _axes(figure, height, (left, top, WIDTH - left - 110, ROW * len(result.subjects)))
-        _draw_strip(axes, result.subjects, cell, _BY_KEY[key], TITLES[key])
-    words = Words(f"{result.title}: {load_text(cell)}", _strip_words(result, cell), caption)
-    return _finish(figure, height, words)
+    height = (PANEL_FRAME + ROW * len(cell.subjects)) * len(cell.compared)
+    figure, panels = _figure(height, len(cell.compared), caption)
+    for axes, metric in zip(panels, cell.compared, strict=True):
+        _draw_strip(axes, cell, metric)
+    told = [f"{_title(metric)}: {_spread_words(cell, metric)}" for metric in cell.compared]
+    return _finish(figure, f"{result.title}: {work_text(cell)}", " ".join(told))
 
 
-def timing_plot(result: Result, cell: TimingCell) -> str:
-    """One panel, a row a program."""
-    load = f"{timing_text(cell)}. Every run is a dot, the bar is the median."
-    caption = _caption(result, [cell.metric], load)
-    rows = ROW * len(cell.subjects)
-    height = PANEL_FRAME + rows + CAPTION_LINE * len(caption) + 24
-    figure = _new_figure(height)
-    left = min(300, 24 + 10 * max(len(subject.name) for subject in cell.subjects))
-    axes = _axes(figure, height, (left, 44, WIDTH - left - 110, rows))
-    title = f"{cell.metric.label.capitalize()}, ns (less is better)"
-    _draw_strip(axes, cell.subjects, cell, cell.metric, title)
-    each = "; ".join(_spread_words(subject, cell, cell.metric) for subject in cell.subjects)
-    words = Words(f"{result.title}: {timing_text(cell)}", f"{title}: {each}.", caption)
-    return _finish(figure, height, words)
-
-
-def matrix_plot(result: Result, key: str) -> str:
+def matrix_plot(result: Result, metric: Metric) -> str:
     """A panel a message size, a line a server, over the number of clients."""
-    metric = _BY_KEY[key]
-    duration = f"{result.cells[0].load.duration_s:g} s"
-    load = f"{rounds_text(result.cells[0].rounds)} of {duration} each"
+    first = result.cells[0]
+    load = f"{rounds_text(first.rounds)} of {first.load.duration_s:g} s each"
     caption = _caption(result, [metric], f"{load}. Every run is a dot; lines join the medians.")
-    panels = sizes(result)
-    height = MATRIX_PANEL * len(panels) + CAPTION_LINE * len(caption) + 24
-    figure = _new_figure(height)
-    for index, size in enumerate(panels):
-        top = index * MATRIX_PANEL + 40
-        axes = _axes(figure, height, (100, top, WIDTH - 100 - 190, MATRIX_PANEL - 100))
-        _draw_lines(axes, result.subjects, cells_of(result, size), metric)
-        axes.set_title(f"{TITLES[key]}, {size:,} B", loc="left", fontsize=TEXT, color=INK, pad=12)
-    words = Words(f"{result.title}: {TITLES[key]}", _matrix_words(result, key), caption)
-    return _finish(figure, height, words)
+    figure, panels = _figure(MATRIX_PANEL * len(sizes(result)), len(sizes(result)), caption)
+    told = []
+    for axes, size in zip(panels, sizes(result), strict=True):
+        cells = cells_of(result, size)
+        _draw_lines(axes, result.subjects, cells, metric)
+        axes.set_title(
+            f"{_title(metric)}, {size:,} B", loc="left", fontsize=TEXT, color=INK, pad=12
+        )
+        told += [
+            f"{size:,} bytes, {cell.load.connections:,} clients: {_spread_words(cell, metric)}"
+            for cell in cells
+        ]
+    return _finish(figure, f"{result.title}: {_title(metric)}", " ".join(told))
 
 
-def _new_figure(height: float) -> Any:
+def _figure(height: float, count: int, caption: Sequence[str]) -> tuple[Any, Any]:
+    """So many panels, one below the other, as wide as the labels beside them allow."""
     from matplotlib.figure import Figure  # late: it takes a second that no other command should pay
 
-    return Figure(figsize=(WIDTH / POINTS, height / POINTS), dpi=POINTS, facecolor="none")
+    inches = (height + CAPTION_LINE * len(caption)) / POINTS
+    figure = Figure(figsize=(WIDTH / POINTS, inches), dpi=POINTS, layout="constrained")
+    figure.get_layout_engine().set(w_pad=14 / POINTS, h_pad=8 / POINTS, hspace=0.04)
+    figure.supxlabel("\n".join(caption), x=0.02, ha="left", fontsize=SMALL, color=INK,
+                     linespacing=1.3)  # fmt: skip
+    panels = figure.subplots(count, squeeze=False)[:, 0]
+    for axes in panels:
+        axes.set_facecolor("none")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[["left", "bottom"]].set_color(INK)
+        axes.tick_params(colors=INK, labelsize=SMALL, labelcolor=INK)
+    return figure, panels
 
 
-def _axes(figure: Any, height: float, box: tuple[float, float, float, float]) -> Any:
-    """Axes in a box (left, top, width, height) that counts from the top left, in units."""
-    left, top, width, tall = box
-    axes = figure.add_axes(
-        (left / WIDTH, 1 - (top + tall) / height, width / WIDTH, tall / height), facecolor="none"
-    )
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_color(INK)
-    axes.tick_params(colors=INK, labelsize=SMALL, labelcolor=INK)
-    return axes
-
-
-def _hollow(run: Run, metric: Metric) -> bool:
-    return run.client_limited and metric.needs_idle_client
-
-
-def _dots(axes: Any, points: Sequence[tuple[float, float, bool]], color: str) -> None:
+def _draw_runs(axes: Any, runs: Sequence[tuple[float, float, bool]], color: str) -> None:
     """(x, y, hollow): hollow where the client was what limited the run."""
-    for x, y, hollow in points:
+    for x, y, hollow in runs:
         face = "none" if hollow else color
         axes.plot([x], [y], "o", markersize=8, markerfacecolor=face, markeredgecolor=color,
                   markeredgewidth=1.6, clip_on=False)  # fmt: skip
 
 
-def _draw_strip(
-    axes: Any, subjects: Sequence[Subject], cell: Rounds, metric: Metric, title: str
-) -> None:
-    for row, subject in enumerate(subjects):
-        color = COLORS[row % len(COLORS)]
-        runs = [run for run in cell.of(subject) if metric.key in run.values]
-        _dots(axes, [(run.values[metric.key], row, _hollow(run, metric)) for run in runs], color)
+def _values(cell: Cell, subject: Subject, metric: Metric) -> list[tuple[float, bool]]:
+    runs = [run for run in cell.of(subject) if metric.key in run.values]
+    return [(run.values[metric.key], run.hollow(metric)) for run in runs]
+
+
+def _draw_strip(axes: Any, cell: Cell, metric: Metric) -> None:
+    for row, subject in enumerate(cell.subjects):
+        runs = [(x, row, hollow) for x, hollow in _values(cell, subject, metric)]
+        _draw_runs(axes, runs, COLORS[row % len(COLORS)])
         spread = cell.spread(subject, metric)
         if spread is None:
             axes.text(0, row, "  failed", va="center", fontsize=SMALL, color=INK)
@@ -161,15 +134,15 @@ def _draw_strip(
         axes.annotate(with_unit(spread.median, metric.unit), (1, row), (12, 0),
                       xycoords=("axes fraction", "data"), textcoords="offset points",
                       va="center", fontsize=TEXT, color=INK, fontweight="bold")  # fmt: skip
-    axes.set_yticks(range(len(subjects)), [subject.name for subject in subjects], fontsize=TEXT)
+    names = [subject.name for subject in cell.subjects]
+    axes.set_yticks(range(len(names)), names, fontsize=TEXT)
     axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(subjects) - 0.5, -0.5)
+    axes.set_ylim(len(names) - 0.5, -0.5)
     largest = _largest(cell, metric)
     axes.set_xlim(left=0, right=max(1e-9, largest * 1.05))
-    axes.xaxis.set_major_locator(_few_ticks())
     in_ms = metric.unit == "us" and largest >= MS_FROM_US  # as with_unit() says the medians
-    axes.xaxis.set_major_formatter(_commas(1000 if in_ms else 1))
-    title = title.replace(" µs", " ms") if in_ms else title
+    _few_ticks(axes.xaxis, 1000 if in_ms else 1)
+    title = _title(metric).replace(" µs", " ms") if in_ms else _title(metric)
     axes.set_title(title, loc="left", fontsize=TEXT, color=INK, pad=10, x=0)
 
 
@@ -179,137 +152,102 @@ def _draw_lines(
     ends: list[tuple[float, str, str]] = []
     for row, subject in enumerate(subjects):
         color = COLORS[row % len(COLORS)]
+        for x, cell in enumerate(cells):
+            runs = [(x, y, hollow) for y, hollow in _values(cell, subject, metric)]
+            _draw_runs(axes, runs, color)
         medians = [(x, cell.spread(subject, metric)) for x, cell in enumerate(cells)]
         known = [(x, spread.median) for x, spread in medians if spread]
-        for x, cell in enumerate(cells):
-            runs = [run for run in cell.of(subject) if metric.key in run.values]
-            _dots(axes, [(x, run.values[metric.key], _hollow(run, metric)) for run in runs], color)
         if known:
             axes.plot(*zip(*known, strict=True), color=color, linewidth=2.5)
             ends.append((known[-1][1], subject.name, color))
     top = max([_largest(cell, metric) for cell in cells], default=1) * 1.08 or 1
     axes.set_ylim(0, top)
     axes.set_xlim(-0.3, len(cells) - 0.7)
-    for y, name, color in _spaced(ends, top * 0.1):
-        axes.annotate(name, (len(cells) - 1, y), (14, 0), textcoords="offset points", va="center",
-                      fontsize=SMALL, color=color, fontweight="bold")  # fmt: skip
+    above = 0.0
+    for y, name, color in sorted(ends):  # moved up as far as the names would overlap
+        above = max(y, above)
+        axes.annotate(name, (len(cells) - 1, above), (14, 0), textcoords="offset points",
+                      va="center", fontsize=SMALL, color=color, fontweight="bold")  # fmt: skip
+        above += top * 0.1
     axes.set_xticks(range(len(cells)), [f"{cell.load.connections:,}" for cell in cells])
     axes.set_xlabel("clients (not to scale)", fontsize=SMALL, color=INK)
-    axes.yaxis.set_major_locator(_few_ticks())
-    axes.yaxis.set_major_formatter(_commas())
+    _few_ticks(axes.yaxis)
 
 
-def _spaced(ends: list[tuple[float, str, str]], gap: float) -> list[tuple[float, str, str]]:
-    """The labels at the lines' ends, moved up as far as they would overlap."""
-    placed: list[tuple[float, str, str]] = []
-    for y, name, color in sorted(ends):
-        placed.append((max(y, placed[-1][0] + gap) if placed else y, name, color))
-    return placed
-
-
-def _largest(cell: Rounds, metric: Metric) -> float:
+def _largest(cell: Cell, metric: Metric) -> float:
     return max((run.values.get(metric.key, 0.0) for run in cell.runs), default=0.0)
 
 
-def _few_ticks() -> Any:
+def _few_ticks(axis: Any, divisor: int = 1) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    return MaxNLocator(nbins=4)
-
-
-def _commas(divisor: int = 1) -> Any:
-    from matplotlib.ticker import FuncFormatter
-
-    return FuncFormatter(lambda value, _: f"{value / divisor:,.10g}")
+    axis.set_major_locator(MaxNLocator(nbins=4))
+    axis.set_major_formatter(lambda value, _: f"{value / divisor:,.10g}")
 
 
 def _caption(result: Result, metrics: Sequence[Metric], load: str) -> list[str]:
-    quick = ["A --quick run: these figures say nothing."] if result.quick else []
+    lines = ["A --quick run: these figures say nothing."] if result.quick else []
+    lines.append(load)
     runs = [run for cell in result.cells for run in cell.runs]
-    hollow = any(_hollow(run, metric) for run in runs for metric in metrics)
-    limited = ["Hollow: the load generator was at its own limit."] if hollow else []
-    lines = [*quick, load, *limited, *machine_lines(result)]
+    if any(run.hollow(metric) for run in runs for metric in metrics):
+        lines.append("Hollow: the load generator was at its own limit.")
+    lines += result.machine_lines()
     return [part for line in lines for part in textwrap.wrap(line, CAPTION_COLUMNS)]
 
 
-def _spread_words(subject: Subject, cell: Rounds, metric: Metric) -> str:
-    spread = cell.spread(subject, metric)
-    if spread is None:
-        return f"{subject.name} failed"
-    median, least, most = (
-        with_unit(each, metric.unit) for each in (spread.median, spread.least, spread.most)
-    )
-    return f"{subject.name} {median} ({least} to {most})"
+def _spread_words(cell: Cell, metric: Metric) -> str:
+    """Of all subjects: what is read out instead of their dots."""
+    said = []
+    for subject in cell.subjects:
+        spread = cell.spread(subject, metric)
+        if spread is None:
+            said.append(f"{subject.name} failed")
+            continue
+        median, least, most = (
+            with_unit(each, metric.unit) for each in (spread.median, spread.min, spread.max)
+        )
+        said.append(f"{subject.name} {median} ({least} to {most})")
+    return "; ".join(said) + "."
 
 
-def _strip_words(result: Result, cell: Cell) -> str:
-    parts = []
-    for key, title in TITLES.items():
-        each = [_spread_words(subject, cell, _BY_KEY[key]) for subject in result.subjects]
-        parts.append(f"{title}: {'; '.join(each)}.")
-    return " ".join(parts)
-
-
-def _matrix_words(result: Result, key: str) -> str:
-    parts = []
-    for size in sizes(result):
-        for cell in cells_of(result, size):
-            each = [_spread_words(subject, cell, _BY_KEY[key]) for subject in result.subjects]
-            parts.append(f"{size:,} bytes, {cell.load.connections:,} clients: {'; '.join(each)}.")
-    return " ".join(parts)
-
-
-def _finish(figure: Any, height: float, words: Words) -> str:
-    """Writes the caption, then the figure as SVG, and makes the SVG readable for all."""
+def _finish(figure: Any, title: str, description: str) -> str:
+    """Writes the figure as SVG; `description` is read out instead of it."""
     import matplotlib
 
-    for index, line in enumerate(words.caption):
-        y = (CAPTION_LINE * (len(words.caption) - index) - 6) / height
-        figure.text(14 / WIDTH, y, line, fontsize=SMALL, color=INK)
     drawn = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "course"}):
+    salt = title + description  # its ids are no other plot's
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
         figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
-    return make_accessible(drawn.getvalue(), words)
+    return make_accessible(drawn.getvalue(), title, description)
 
 
-def _rename_ids(root: ET.Element, prefix: str) -> None:
-    """Drops the ids that nothing refers to and prefixes the others: a page may hold many plots."""
-    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', ET.tostring(root, encoding="unicode")))
-    for element in root.iter():
-        for name, value in list(element.attrib.items()):
-            if name == "id":
-                if value in used:
-                    element.set(name, prefix + value)
-                else:
-                    del element.attrib[name]
-            elif name.endswith("href"):
-                element.set(name, value.replace("#", f"#{prefix}"))
-            else:
-                element.set(name, value.replace("url(#", f"url(#{prefix}"))
+def make_accessible(svg: str, title: str, description: str) -> str:
+    """Gives a matplotlib SVG its title, its description, the page's ink and the system's font.
 
-
-def make_accessible(svg: str, words: Words) -> str:
-    """Gives a matplotlib SVG its title, its description, the page's ink and the system's font."""
+    The ids that nothing refers to go: a page may hold many plots.
+    """
     ET.register_namespace("", SVG)
     ET.register_namespace("xlink", "http://www.w3.org/1999/xlink")
     svg = re.sub(re.escape(INK), "currentColor", svg)
     svg = re.sub(r"'DejaVu Sans'[^;\"]*", FONT, svg)
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
+    svg = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in used else "", svg)
     root = ET.fromstring(svg)
     for metadata in root.findall(f"{{{SVG}}}metadata"):
         root.remove(metadata)
     for name in ("width", "height"):
         root.attrib.pop(name, None)  # the viewBox says it; a page gives the width
     root.set("role", "img")
-    prefix = f"plot-{zlib.crc32((words.title + words.description).encode()):08x}-"
-    _rename_ids(root, prefix)
-    root.set("aria-labelledby", f"{prefix}title {prefix}description")
-    told = (("title", "title", words.title), ("desc", "description", words.description))
-    for index, (tag, name, text) in enumerate(told):
-        element = ET.Element(f"{{{SVG}}}{tag}", {"id": prefix + name})
+    mark = f"plot-{zlib.crc32((title + description).encode()):08x}"
+    root.set("aria-labelledby", f"{mark}-title {mark}-description")
+    told = (
+        ("title", {"id": f"{mark}-title"}, title),
+        ("desc", {"id": f"{mark}-description"}, description),
+        ("style", {}, STYLE),
+    )
+    for index, (tag, attributes, text) in enumerate(told):
+        element = ET.Element(f"{{{SVG}}}{tag}", attributes)
         element.text = text
         root.insert(index, element)
-    style = ET.Element(f"{{{SVG}}}style")
-    style.text = STYLE
-    root.insert(2, style)
     ET.indent(root, " ")
     return ET.tostring(root, encoding="unicode") + "\n"

@@ -28,6 +28,7 @@ _CLOCK_TOTAL = 2
 KIB = 1024
 RING_TRIES = 20
 RING_RETRY_S = 0.01
+SETTLE_TIMEOUT_S = 2.0
 U32 = 1 << 32
 
 
@@ -60,22 +61,14 @@ def cpu_time(pid: int) -> CpuTime:
     )
 
 
-def status_field(text: str, name: str) -> int:
-    """The number in a line such as 'VmHWM:     1764 kB' of /proc/PID/status or smaps_rollup."""
+def field(text: str, name: str) -> int | None:
+    """The number in a line such as 'VmHWM:     1764 kB' of a file in /proc."""
     found = re.search(rf"^{name}:\s*(\d+)", text, re.MULTILINE)
-    return int(found[1]) if found else 0
-
-
-def parent_of(stat: Path) -> int | None:
-    """The parent's pid in /proc/PID/stat, where the program's name may hold blanks and ')'."""
-    try:
-        return int(stat.read_text().rsplit(")", 1)[1].split()[1])
-    except (FileNotFoundError, ProcessLookupError):
-        return None
+    return int(found[1]) if found else None
 
 
 def peak_resident_bytes(pid: int) -> int:
-    return status_field(PROC.joinpath(str(pid), "status").read_text(), "VmHWM") * KIB
+    return (field(PROC.joinpath(str(pid), "status").read_text(), "VmHWM") or 0) * KIB
 
 
 def own_bytes(smaps_rollup: str) -> int:
@@ -85,7 +78,7 @@ def own_bytes(smaps_rollup: str) -> int:
     what ran before, and no connection costs any.
     """
     names = ("Pss_Anon", "Pss_Shmem", "SwapPss")
-    return sum(status_field(smaps_rollup, name) for name in names) * KIB
+    return sum(field(smaps_rollup, name) or 0 for name in names) * KIB
 
 
 def own_resident_bytes(pid: int) -> int:
@@ -108,9 +101,8 @@ def parse_ring(fdinfo: str) -> RingTails | None:
 
     Linux prints SqTail and CqTail since 5.19, and leaves everything out while the ring is locked.
     """
-    sq = re.search(r"^SqTail:\s*(\d+)", fdinfo, re.MULTILINE)
-    cq = re.search(r"^CqTail:\s*(\d+)", fdinfo, re.MULTILINE)
-    return RingTails(int(sq[1]), int(cq[1])) if sq and cq else None
+    sqes, cqes = field(fdinfo, "SqTail"), field(fdinfo, "CqTail")
+    return None if sqes is None or cqes is None else RingTails(sqes, cqes)
 
 
 def _ring_descriptors(pid: int) -> list[str]:
@@ -142,7 +134,7 @@ def ring_tails(pid: int) -> RingTails | None:
     return RingTails(sum(each.sqes for each in known), sum(each.cqes for each in known))
 
 
-def settle(pid: int, timeout_s: float, quiet_s: float = 0.05) -> bool:
+def settle(pid: int, timeout_s: float = SETTLE_TIMEOUT_S, quiet_s: float = 0.05) -> bool:
     """Waits until the process has used no CPU for `quiet_s`; False if it never rested."""
     deadline = time.monotonic() + timeout_s
     before = _clock_s(pid, _CLOCK_TOTAL)

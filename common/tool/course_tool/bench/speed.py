@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""The part of a benchmark that is shown and never asserted: servers under a load.
+"""The part of a benchmark that is shown and never asserted: programs that take turns.
 
-A *cell* is one load (so many clients, so many bytes) that all subjects are put under, in rounds. In
-each round every subject runs once, in an order that moves on by one from round to round, so that no
-subject always follows the same other one, or always meets a cold machine. Every run has a server of
-its own, pinned to one CPU, and a load generator pinned to another.
+A *cell* is one piece of work that all subjects do, in rounds. In each round every subject runs
+once, in an order that moves on by one from round to round, so that no subject always follows the
+same other one, or always meets a cold machine.
 
-CPU time is a rate, not a sum: the server's CPU clock is read again and again, and the first and the
-last reading that fall into the time which the load generator measured are the two ends of it. That
-rate, divided by the requests a second, is the cost of a request: neither the warm-up nor connecting
-nor hanging up is in it. Context switches are a sum, over the server's life and by all requests that
-were on the wire: reading them from a thousand threads would take a tenth of a second each time.
+Servers are put under a *load* (so many clients, so many bytes). Every run has a server of its own,
+pinned to one CPU, and a load generator pinned to another. CPU time is a rate, not a sum: the
+server's CPU clock is read again and again, and the first and the last reading that fall into the
+time which the load generator measured are the two ends of it. That rate, divided by the requests a
+second, is the cost of a request: neither the warm-up nor connecting nor hanging up is in it.
+Context switches are a sum, over the server's life and by all requests that were on the wire:
+reading them from a thousand threads would take a tenth of a second each time.
+
+An operation of two nanoseconds can be timed only from within: such a program takes --count, does
+that many operations, and prints 'ns per OPERATION: NUMBER' (see printed.py).
 """
 
 from __future__ import annotations
@@ -19,15 +23,15 @@ import resource
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
 from course_tool import processes
-from course_tool.bench import procfs
-from course_tool.bench.loadgen import LoadReport, LoadSpec, drive
+from course_tool.bench import printed, procfs
+from course_tool.bench.loadgen import LoadReport, LoadSpec, TooBusy, drive
 from course_tool.bench.machine import Pinning
 from course_tool.bench.spread import Spread, paired_ratios, summarize
 from course_tool.bench.subjects import Subject
+from course_tool.chapters import Timing
 from course_tool.errors import CourseError
 
 READINGS = 20  # in the measured time
@@ -41,25 +45,27 @@ US = 1e6
 class Metric:
     key: str
     label: str
-    unit: str
-    needs_idle_client: bool  # says nothing about the server when the client was at its limit
+    unit: str = ""
+    needs_idle_client: bool = False  # says nothing of the server when the client was at its limit
 
 
 METRICS = (
     Metric("requests_per_s", "requests per second", "1/s", True),
-    Metric("cpu_us_per_request", "server CPU per request", "us", False),
-    Metric("cpu_user_us_per_request", "  of it in user mode", "us", False),
-    Metric("cpu_system_us_per_request", "  of it in the kernel", "us", False),
+    Metric("cpu_us_per_request", "server CPU per request", "us"),
+    Metric("cpu_user_us_per_request", "  of it in user mode", "us"),
+    Metric("cpu_system_us_per_request", "  of it in the kernel", "us"),
     Metric("server_busy", "server's CPU in use", "share", True),
     Metric("p50_us", "latency p50", "us", True),
     Metric("p99_us", "latency p99", "us", True),
     Metric("p999_us", "latency p99.9", "us", True),
-    Metric("voluntary_switches_per_request", "voluntary switches / request", "", False),
-    Metric("involuntary_switches_per_request", "involuntary switches / request", "", False),
-    Metric("peak_memory_bytes", "peak memory", "bytes", False),
-    Metric("client_cpu_us_per_request", "client CPU per request", "us", False),
+    Metric("voluntary_switches_per_request", "voluntary switches / request"),
+    Metric("involuntary_switches_per_request", "involuntary switches / request"),
+    Metric("peak_memory_bytes", "peak memory", "bytes"),
+    Metric("client_cpu_us_per_request", "client CPU per request", "us"),
 )
-COMPARED = ("requests_per_s", "cpu_us_per_request", "p99_us")
+BY_KEY = {metric.key: metric for metric in METRICS}
+COMPARED = tuple(BY_KEY[key] for key in ("requests_per_s", "cpu_us_per_request", "p99_us"))
+NS = "ns_per_operation"
 Measured = tuple[dict[str, float], bool]  # by Metric.key; was the client at its limit?
 
 
@@ -72,30 +78,52 @@ class Run:
     subject: str
     client_limited: bool
     values: dict[str, float]  # by Metric.key
-    failure: str = ""
+    failure: str | None = None
 
     def value(self, metric: Metric) -> float | None:
         """None where the run says nothing: it failed, or the client was what limited it."""
-        if self.client_limited and metric.needs_idle_client:
-            return None
-        return self.values.get(metric.key)
+        return None if self.hollow(metric) else self.values.get(metric.key)
 
-    def as_json(self) -> dict[str, object]:
-        return {
-            "round": self.round,
-            "place": self.place,
-            "subject": self.subject,
-            "client_limited": self.client_limited,
-            "values": self.values,
-            "failure": self.failure or None,
-        }
+    def hollow(self, metric: Metric) -> bool:
+        return self.client_limited and metric.needs_idle_client
 
 
-class Rounds:
-    """Interleaved runs of several subjects, and what they come to."""
+@dataclass(frozen=True)
+class Cell:
+    """All runs of one piece of work: of a load, or of what programs time themselves."""
 
+    work: LoadSpec | Timing
+    subjects: tuple[Subject, ...]
     rounds: int
     runs: tuple[Run, ...]
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        if self.is_timing:
+            return (Metric(NS, f"time per {self.timing.operation}", "ns"),)
+        return METRICS
+
+    @property
+    def compared(self) -> tuple[Metric, ...]:
+        return self.metrics if self.is_timing else COMPARED
+
+    @property
+    def is_timing(self) -> bool:
+        return isinstance(self.work, Timing)
+
+    @property
+    def load(self) -> LoadSpec:
+        assert isinstance(self.work, LoadSpec), "its subjects time themselves"
+        return self.work
+
+    @property
+    def timing(self) -> Timing:
+        assert isinstance(self.work, Timing), "its subjects are put under a load"
+        return self.work
+
+    @property
+    def baseline(self) -> Subject:
+        return next((each for each in self.subjects if each.baseline), self.subjects[0])
 
     def of(self, subject: Subject) -> list[Run]:
         return [run for run in self.runs if run.subject == subject.name]
@@ -107,44 +135,34 @@ class Rounds:
     def limited_rounds(self, subject: Subject) -> int:
         return sum(run.client_limited for run in self.of(subject))
 
-    def ratio(self, subject: Subject, baseline: Subject, metric: Metric) -> Spread | None:
-        """Paired round by round; rounds that say nothing about either server are left out."""
-        return summarize(
-            paired_ratios(self._by_round(subject, metric), self._by_round(baseline, metric))
-        )
+    def ratios(self, subject: Subject, base: Subject, metric: Metric) -> list[float | None]:
+        """Paired round by round; None for a round that says nothing of one of them."""
 
-    def _by_round(self, subject: Subject, metric: Metric) -> list[float | None]:
-        runs = {run.round: run for run in self.of(subject)}
-        return [
-            runs[number].value(metric) if number in runs else None
-            for number in range(1, self.rounds + 1)
-        ]
+        def by_round(subject: Subject) -> list[float | None]:
+            values = {run.round: run.value(metric) for run in self.of(subject)}
+            return [values.get(number) for number in range(1, self.rounds + 1)]
 
+        return paired_ratios(by_round(subject), by_round(base))
 
-@dataclass(frozen=True)
-class Cell(Rounds):
-    """All runs of one load."""
-
-    load: LoadSpec
-    rounds: int
-    runs: tuple[Run, ...]
+    def ratio(self, subject: Subject, metric: Metric) -> Spread | None:
+        """To the baseline; a round that says nothing of one is left out."""
+        return summarize(self.ratios(subject, self.baseline, metric))
 
     def failures(self) -> list[str]:
-        where = f"{self.load.connections} clients, {self.load.size} B"
-        return [f"{run.subject}, {where}: {run.failure}" for run in self.runs if run.failure]
-
-
-class TooBusy(CourseError):
-    """Other programs got in the way; the next try may go well."""
+        """A sentence for each run that gave no figure: its subject is left out from there on."""
+        where = ""
+        if not self.is_timing:
+            where = f", {self.load.connections} clients, {self.load.size} B"
+        return [f"{run.subject}{where}: {run.failure}" for run in self.runs if run.failure]
 
 
 def window(
     readings: Sequence[procfs.CpuTime], report: LoadReport
 ) -> tuple[procfs.CpuTime, procfs.CpuTime]:
     """The first and last reading of the measured time; too close together is TooBusy."""
-    inside = [each for each in readings if report.began_s <= each.at_s <= report.ended_s]
-    measured_s = report.ended_s - report.began_s
-    if not inside or inside[-1].at_s - inside[0].at_s < WINDOW_LEAST * measured_s:
+    began_s, ended_s = report.began_monotonic_s, report.ended_monotonic_s
+    inside = [each for each in readings if began_s <= each.at_s <= ended_s]
+    if not inside or inside[-1].at_s - inside[0].at_s < WINDOW_LEAST * (ended_s - began_s):
         raise TooBusy(
             "The server's clock could not be read often enough while the load ran: other programs "
             "keep this machine busy. Try again when it is quiet."
@@ -200,37 +218,44 @@ def values_of(
         "cpu_user_us_per_request": user_us,
         "cpu_system_us_per_request": cpu_us - user_us,
         "server_busy": busy,
-        "p50_us": report.p50_us,
-        "p99_us": report.p99_us,
-        "p999_us": report.p999_us,
-        "voluntary_switches_per_request": life.voluntary_switches / report.on_wire,
-        "involuntary_switches_per_request": life.involuntary_switches / report.on_wire,
+        "p50_us": report.latency_us.p50,
+        "p99_us": report.latency_us.p99,
+        "p999_us": report.latency_us.p999,
+        "voluntary_switches_per_request": life.voluntary_switches / report.requests_on_wire,
+        "involuntary_switches_per_request": life.involuntary_switches / report.requests_on_wire,
         "peak_memory_bytes": float(life.peak_memory_bytes),
-        "client_cpu_us_per_request": report.client_cpu_us_per_request,
+        "client_cpu_us_per_request": report.client.cpu_us_per_request,
     }
 
 
-def _run_once(subject: Subject, load: LoadSpec, pinning: Pinning, generator: Path) -> Measured:
+def _load_once(subject: Subject, load: LoadSpec, pinning: Pinning) -> Measured:
     assert load.duration_s is not None, "speed is measured over a time"
     with processes.Server(subject.command(), cpu=pinning.server_cpu) as server:
         with _Watch(server.pid, load.duration_s) as watch:
-            report = drive(load, server, generator)
+            report = drive(load, server)
         peak = procfs.peak_resident_bytes(server.pid)
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
     with_server = resource.getrusage(resource.RUSAGE_CHILDREN)  # the server is what came to it
     life = Life(
         peak, with_server.ru_nvcsw - reaped.ru_nvcsw, with_server.ru_nivcsw - reaped.ru_nivcsw
     )
-    return values_of(report, *window(watch.readings, report), life), report.client_limited
+    return values_of(report, *window(watch.readings, report), life), report.client.limited
 
 
-def _run_patiently(subject: Subject, load: LoadSpec, pinning: Pinning, generator: Path) -> Measured:
+def _run_once(subject: Subject, work: LoadSpec | Timing, pinning: Pinning) -> Measured:
+    if isinstance(work, LoadSpec):
+        return _load_once(subject, work, pinning)
+    command = [*subject.run_command(), "--count", str(work.operations)]
+    return {NS: printed.number_of(command, work.value, pinning.server_cpu)}, False
+
+
+def _run_patiently(subject: Subject, work: LoadSpec | Timing, pinning: Pinning) -> Measured:
     for _ in range(TRIES - 1):
         try:
-            return _run_once(subject, load, pinning, generator)
+            return _run_once(subject, work, pinning)
         except TooBusy:
             continue
-    return _run_once(subject, load, pinning, generator)
+    return _run_once(subject, work, pinning)
 
 
 def order_of_round(subjects: Sequence[Subject], round_index: int) -> list[Subject]:
@@ -244,12 +269,13 @@ def run_seconds(load: LoadSpec) -> float:
     return (load.duration_s or 0) + load.warmup_s + RUN_OVERHEAD_S
 
 
-def interleave(
+def measure(
     subjects: Sequence[Subject],
+    work: LoadSpec | Timing,
     rounds: int,
+    pinning: Pinning,
     on_run: Callable[[str], None],
-    run_once: Callable[[Subject], Measured],
-) -> tuple[Run, ...]:
+) -> Cell:
     """Each subject once a round. One that fails is told in its run, and does not run again."""
     runs: list[Run] = []
     failed: set[str] = set()
@@ -259,27 +285,9 @@ def interleave(
             if subject.name in failed:
                 continue
             try:
-                values, limited = run_once(subject)
+                values, limited = _run_patiently(subject, work, pinning)
                 runs.append(Run(index + 1, place, subject.name, limited, values))
             except CourseError as error:
                 failed.add(subject.name)
                 runs.append(Run(index + 1, place, subject.name, False, {}, str(error)))
-    return tuple(runs)
-
-
-def measure(
-    subjects: Sequence[Subject],
-    load: LoadSpec,
-    rounds: int,
-    pinning: Pinning,
-    generator: Path,
-    on_run: Callable[[str], None],
-) -> Cell:
-    """One cell."""
-    runs = interleave(
-        subjects,
-        rounds,
-        on_run,
-        lambda subject: _run_patiently(subject, load, pinning, generator),
-    )
-    return Cell(load, rounds, runs)
+    return Cell(work, tuple(subjects), rounds, tuple(runs))

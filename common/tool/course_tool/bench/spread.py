@@ -15,17 +15,9 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Spread:
     median: float
-    least: float
-    most: float
+    min: float
+    max: float
     samples: int
-
-    def as_json(self) -> dict[str, float]:
-        return {
-            "median": self.median,
-            "min": self.least,
-            "max": self.most,
-            "samples": self.samples,
-        }
 
 
 def summarize(values: Iterable[float | None]) -> Spread | None:
@@ -40,7 +32,6 @@ def paired_ratios(
     values: Sequence[float | None], baseline: Sequence[float | None]
 ) -> list[float | None]:
     """values[i] / baseline[i]; None for a round in which either is missing or the base is zero."""
-    assert len(values) == len(baseline), "ratios are taken round by round"
     return [
         value / base if value is not None and base else None
         for value, base in zip(values, baseline, strict=True)

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -46,26 +45,9 @@ class Subject:
         """Of a server, on a port that the kernel chooses."""
         return [*self.run_command(), "--port", "0"]
 
-    def as_json(self) -> dict[str, object]:
-        return {
-            "name": self.name,
-            "chapter": self.chapter,
-            "program": self.program,
-            "args": list(self.args),
-            "whose": str(self.whose),
-            "baseline": self.baseline,
-        }
 
-
-def _subject(contender: Contender, name: str, whose: Whose) -> Subject:
-    return Subject(
-        name=name,
-        chapter=contender.chapter,
-        program=contender.program,
-        args=contender.args,
-        whose=whose,
-        baseline=contender.baseline and whose is Whose.REFERENCE,
-    )
+def of_contender(each: Contender, whose: Whose = Whose.REFERENCE) -> Subject:
+    return Subject(each.name, each.chapter, each.program, tuple(each.args), whose, each.baseline)
 
 
 def of_checkpoint(chapter: Chapter, measured: Whose) -> list[Subject]:
@@ -78,12 +60,12 @@ def of_checkpoint(chapter: Chapter, measured: Whose) -> list[Subject]:
         return [Subject(name, chapter.number, name, (), measured) for name in programs]
     subjects = []
     for contender in chapter.checkpoint.contenders:
+        subject = of_contender(contender)
         if measured is Whose.YOURS and contender.chapter == chapter.number:
-            subjects.append(_subject(contender, f"{contender.name}, yours", Whose.YOURS))
-            name = f"{contender.name}, reference"
-            subjects.append(_subject(contender, name, Whose.REFERENCE))
-        else:
-            subjects.append(_subject(contender, contender.name, Whose.REFERENCE))
+            name = f"{contender.name}, yours"
+            subjects.append(replace(subject, name=name, whose=measured, baseline=False))
+            subject = replace(subject, name=f"{contender.name}, reference")
+        subjects.append(subject)
     return subjects
 
 
@@ -92,51 +74,46 @@ def of_timing(chapter: Chapter, measured: Whose) -> list[Subject]:
 
     Those of earlier chapters are the reference's in any case.
     """
-    if chapter.checkpoint.timing is None:
-        return []
+    timing = chapter.checkpoint.timing
     return [
-        Subject(
-            name=each.name,
-            chapter=each.chapter,
-            program=each.program,
-            args=each.args,
-            whose=measured if each.chapter == chapter.number else Whose.REFERENCE,
-            baseline=each.baseline,
-        )
-        for each in chapter.checkpoint.timing.contenders
+        of_contender(each, measured if each.chapter == chapter.number else Whose.REFERENCE)
+        for each in (timing.contenders if timing else ())
     ]
 
 
 def of_ladder(chapters: Sequence[Chapter]) -> list[Subject]:
     """The reference server of every chapter; the first one is the baseline."""
-    subjects = []
-    for chapter in chapters:
-        served = [program.name for program in chapter.programs if program.contract]
-        if served:
-            name = f"{chapter.number} {chapter.slug}"
-            first = not subjects
-            subjects.append(Subject(name, chapter.number, served[0], (), Whose.REFERENCE, first))
-    if not subjects:
+    served = [
+        (chapter, program.name)
+        for chapter in chapters
+        for program in [each for each in chapter.programs if each.contract][:1]
+    ]
+    if not served:
         raise CourseError("No chapter has a server yet: there is nothing to measure.")
-    return subjects
+    return [
+        Subject(f"{chapter.number} {chapter.slug}", chapter.number, program, (), Whose.REFERENCE,
+                baseline=chapter is served[0][0])
+        for chapter, program in served
+    ]  # fmt: skip
 
 
 def build(subjects: Sequence[Subject], chapter: Chapter | None = None) -> None:
     """Builds the programs, each in its tree, and the load generator for servers; all optimized."""
-    targets: dict[Whose, list[str]] = defaultdict(list)
-    for subject in subjects:
-        if subject.target not in targets[subject.whose]:
-            targets[subject.whose].append(subject.target)
-    if Whose.YOURS in targets:
+    targets = {
+        whose: list(dict.fromkeys(each.target for each in subjects if each.whose is whose))
+        for whose in Whose
+    }
+    if chapter is None or chapter.checkpoint.contenders:
+        targets[Whose.REFERENCE].append("loadgen")
+    for whose, wanted in targets.items():
         try:
-            builds.build(Whose.YOURS.preset, targets[Whose.YOURS])
+            if wanted:
+                builds.build(whose.preset, wanted)
         except builds.BuildError as error:
+            if whose is Whose.REFERENCE:
+                raise
             number = chapter.number if chapter else "NN"
             raise builds.BuildError(
                 f"{error}\nThe reference can be measured without your code: "
                 f"./course bench {number} --solution"
             ) from error
-    has_clients = chapter is None or bool(chapter.checkpoint.contenders)
-    reference = [*targets[Whose.REFERENCE], *(["loadgen"] if has_clients else [])]
-    if reference:
-        builds.build(Whose.REFERENCE.preset, reference)

@@ -7,19 +7,21 @@ servers (the ladder) or many loads (the matrix), it is the other way round, with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from course_tool.bench.counts import UNITS, CountResult, Verdict, unit_of
-from course_tool.bench.report import Result, machine_lines
-from course_tool.bench.speed import COMPARED, METRICS, Cell, Metric, Rounds
+from course_tool.bench.counts import CountResult, Verdict
+from course_tool.bench.machine import Machine
+from course_tool.bench.report import Result
+from course_tool.bench.speed import BY_KEY, Cell, Metric
 from course_tool.bench.spread import Spread
 from course_tool.bench.subjects import Subject, Whose
-from course_tool.bench.timing import TimingCell
 
 WIDTH = 80
 SUBJECTS_A_TABLE = 3
@@ -31,7 +33,8 @@ MIB = 1024 * 1024
 MS_FROM_US = 10_000  # times are said in ms from here on
 US_FROM_NS = 10_000  # and in µs from here on
 VERDICT_STYLE = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.NOT_MEASURED: "yellow"}
-BY_KEY = {metric.key: metric for metric in METRICS}
+
+Texts = tuple[str, str]  # a median, and its range
 
 
 def amount(value: float) -> str:
@@ -70,72 +73,62 @@ def median_text(spread: Spread | None, unit: str) -> str:
     return with_unit(spread.median, unit) if spread else MISSING
 
 
-def ratio_text(spread: Spread | None) -> str:
-    """Marked where too few rounds count to know how far it moves from one to the next."""
-    unsure = spread is not None and spread.samples < SPREAD_ROUNDS_MIN
-    return median_text(spread, "ratio") + (NO_SPREAD if unsure else "")
-
-
 def range_text(spread: Spread | None, unit: str) -> str:
     """Empty for a single sample: it has no spread."""
     if spread is None or spread.samples < 2:
         return ""
-    least, most = with_unit(spread.least, unit), with_unit(spread.most, unit)
-    suffix = next(
-        (each for each in (" ns", " µs", " ms", " MiB", " B", " %", "×") if most.endswith(each)), ""
-    )
-    if suffix and least.endswith(suffix):
-        least = least.removesuffix(suffix)
-    return f"{least}–{most}"
+    least, most = with_unit(spread.min, unit), with_unit(spread.max, unit)
+    suffix = re.search(r"\D*$", most)[0]  # type: ignore[index]
+    return f"{least.removesuffix(suffix)}–{most}"
+
+
+# --- speed ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Line:
-    """One row: a label, and for each column a median and a spread."""
+class Figure:
+    """What is told of each subject: a metric, or its ratio to the baseline's."""
 
-    label: str
-    cells: tuple[tuple[str, str], ...]
+    title: str
+    metric: Metric
+    is_ratio: bool = False
 
-
-def speed_lines(cell: Cell, subjects: Sequence[Subject], baseline: Subject) -> list[Line]:
-    lines = [_metric_line(cell, subjects, metric) for metric in METRICS]
-    if len(subjects) > 1:
-        lines += [_ratio_line(cell, subjects, baseline, BY_KEY[key]) for key in COMPARED]
-    return lines
-
-
-def _metric_line(cell: Rounds, subjects: Sequence[Subject], metric: Metric) -> Line:
-    cells = []
-    for subject in subjects:
-        spread = cell.spread(subject, metric)
-        mark = LIMITED if metric.needs_idle_client and cell.limited_rounds(subject) else ""
-        cells.append((median_text(spread, metric.unit) + mark, range_text(spread, metric.unit)))
-    return Line(metric.label, tuple(cells))
+    def texts(self, cell: Cell, subject: Subject) -> Texts:
+        if self.is_ratio and subject == cell.baseline:
+            return "1", "baseline"
+        if self.is_ratio:
+            spread, unit = cell.ratio(subject, self.metric), "ratio"
+            # Of too few rounds nobody knows how far it moves from one to the next.
+            mark = NO_SPREAD if spread and spread.samples < SPREAD_ROUNDS_MIN else ""
+        else:
+            spread, unit = cell.spread(subject, self.metric), self.metric.unit
+            limited = self.metric.needs_idle_client and cell.limited_rounds(subject)
+            mark = LIMITED if limited else ""
+        return median_text(spread, unit) + mark, range_text(spread, unit)
 
 
-def _ratio_line(
-    cell: Rounds, subjects: Sequence[Subject], baseline: Subject, metric: Metric
-) -> Line:
-    cells = []
-    for subject in subjects:
-        if subject == baseline:
-            cells.append(("1", "baseline"))
-            continue
-        spread = cell.ratio(subject, baseline, metric)
-        cells.append((ratio_text(spread), range_text(spread, "ratio")))
-    return Line(f"× {metric.label}", tuple(cells))
-
-
-def _chunks(subjects: Sequence[Subject]) -> Iterator[Sequence[Subject]]:
-    for start in range(0, len(subjects), SUBJECTS_A_TABLE):
-        yield subjects[start : start + SUBJECTS_A_TABLE]
+LADDER = (
+    Figure("req/s", BY_KEY["requests_per_s"]),
+    Figure("CPU/req", BY_KEY["cpu_us_per_request"]),
+    Figure("× CPU", BY_KEY["cpu_us_per_request"], is_ratio=True),
+    Figure("p50", BY_KEY["p50_us"]),
+    Figure("p99", BY_KEY["p99_us"]),
+    Figure("memory", BY_KEY["peak_memory_bytes"]),
+)
+MATRIX = (
+    Figure("requests per second", BY_KEY["requests_per_s"]),
+    Figure("CPU per request", BY_KEY["cpu_us_per_request"]),
+)
 
 
 def rounds_text(rounds: int) -> str:
     return "1 round" if rounds == 1 else f"{rounds} rounds"
 
 
-def load_text(cell: Cell) -> str:
+def work_text(cell: Cell) -> str:
+    if cell.is_timing:
+        timing = cell.timing
+        return f"{rounds_text(cell.rounds)} of {timing.operations:,} {timing.operation}s each"
     load = cell.load
     clients = "1 client" if load.connections == 1 else f"{load.connections:,} clients"
     pipelined = f", {load.inflight} in flight each" if load.inflight > 1 else ""
@@ -143,155 +136,72 @@ def load_text(cell: Cell) -> str:
     return f"{clients}, {load.size:,} B{pipelined}; {rounds} of {load.duration_s:g} s"
 
 
-def _new_table(title: str) -> Table:
-    return Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        header_style="bold",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        width=None,
-    )
-
-
-def _stacked(median: str, spread: str) -> Text:
-    return Text.assemble((median, "bold"), *([("\n" + spread, "dim")] if spread else []))
-
-
-def speed_tables(result: Result, cell: Cell) -> list[Table]:
-    tables = []
-    for subjects in _chunks(result.subjects):
-        spread = ": median, and min–max" if cell.rounds > 1 else ""
-        table = _new_table(f"Speed, {load_text(cell)}{spread}")
-        table.add_column("")
-        for subject in subjects:
-            table.add_column(Text(subject.name), justify="right")
-        for line in speed_lines(cell, subjects, result.baseline):
-            table.add_row(Text(line.label), *(_stacked(*texts) for texts in line.cells))
-        tables.append(table)
-    return tables
-
-
-def timing_text(cell: TimingCell) -> str:
-    return f"{rounds_text(cell.rounds)} of {cell.operations:,} {cell.operation}s each"
-
-
-def timing_lines(cell: TimingCell) -> list[tuple[Subject, tuple[str, str], tuple[str, str]]]:
-    """For each subject its time and its ratio, both as a median and a spread."""
-    times = _metric_line(cell, cell.subjects, cell.metric).cells
-    ratios = _ratio_line(cell, cell.subjects, cell.baseline, cell.metric).cells
-    return list(zip(cell.subjects, times, ratios, strict=True))
-
-
-def timing_table(cell: TimingCell) -> Table:
-    spread = ": median, and min–max" if cell.rounds > 1 else ""
-    table = _new_table(f"Speed, {timing_text(cell)}{spread}")
-    table.add_column("")
-    table.add_column(cell.metric.label, justify="right")
-    table.add_column(f"× {cell.baseline.name}", justify="right")
-    for subject, time, ratio in timing_lines(cell):
-        table.add_row(Text(subject.name), _stacked(*time), _stacked(*ratio))
-    return table
-
-
-def _unit(count: CountResult) -> str:
-    return "B" if unit_of(count.count) in ("bytes", UNITS["bytes_per_idle_connection"]) else ""
-
-
-def _is_exact(count: CountResult) -> bool:
-    """Expected to the last digit, and so shown to the last one: 0.125 is not 0.12."""
-    return count.count.at_least == count.count.at_most
-
-
-def expected_text(count: CountResult) -> str:
-    if _is_exact(count):
-        return f"{count.count.at_most:g}"
-    most = with_unit(count.count.at_most, _unit(count))
-    return f"{amount(count.count.at_least)}–{most}"
-
-
-def measured_text(count: CountResult) -> str:
-    if _is_exact(count) and count.spread:
-        return f"{count.spread.median:g}"
-    return median_text(count.spread, _unit(count))
-
-
-def spread_text(count: CountResult) -> str:
-    if _is_exact(count) and count.spread and count.spread.least == count.spread.most:
-        return ""
-    return range_text(count.spread, _unit(count))
-
-
-def parts_text(count: CountResult, most: int = 4) -> str:
-    """'recvfrom 1.00, sendto 1.00': the parts that matter, the largest first."""
-    parts = sorted(count.parts.items(), key=lambda part: -abs(part[1]))
-    return ", ".join(f"{name} {value:.2f}" for name, value in parts[:most] if abs(value) >= 0.005)
-
-
-def counts_table(result: Result) -> Table:
-    table = _new_table("Counts: they hold on any machine, and decide")
-    for name, justify in (("", "left"), ("measured", "right"), ("expected", "right"), ("", "left")):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for count in result.counts:
-        label = Text.assemble(count.count.name, "\n", (count.count.why, "dim"))
-        detail = count.reason or ("" if _is_exact(count) else parts_text(count))
-        if detail:
-            label.append(f"\n{detail}", "dim")
-        table.add_row(
-            label,
-            _stacked(measured_text(count), spread_text(count)),
-            Text(expected_text(count)),
-            Text(str(count.verdict), VERDICT_STYLE[count.verdict]),
-        )
-    return table
+def figures_of(cell: Cell) -> list[Figure]:
+    figures = [Figure(metric.label, metric) for metric in cell.metrics]
+    if len(cell.subjects) == 1:
+        return figures
+    return figures + [
+        Figure(f"× {cell.baseline.name if cell.is_timing else each.label}", each, is_ratio=True)
+        for each in cell.compared
+    ]
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of the turned table: of the ladder, or of the matrix."""
+class Grid:
+    """A table, for the terminal and as Markdown: the heads of its columns, and labeled rows."""
 
     title: str
-    text: Callable[[Cell, Subject, Subject], str]  # cell, subject, baseline
+    heads: list[str]
+    rows: list[tuple[str, list[Texts]]]
+
+    def table(self, corner: str = "", *, ranges: bool = True) -> Table:
+        table = _new_table(self.title, [corner, *self.heads])
+        for label, row in self.rows:
+            cells = (_stacked(median, spread if ranges else "") for median, spread in row)
+            table.add_row(Text(label), *cells)
+        return table
+
+    def markdown(self, corner: str) -> str:
+        rows = [
+            [
+                label.strip(),
+                *(f"{median} ({spread})" if spread else median for median, spread in row),
+            ]
+            for label, row in self.rows
+        ]
+        return _markdown_table([corner, *self.heads], rows)
 
 
-def _metric_column(title: str, key: str) -> Column:
-    metric = BY_KEY[key]
-
-    def text(cell: Cell, subject: Subject, baseline: Subject) -> str:
-        limited = LIMITED if metric.needs_idle_client and cell.limited_rounds(subject) else ""
-        return median_text(cell.spread(subject, metric), metric.unit) + limited
-
-    return Column(title, text)
-
-
-def _ratio_column(title: str, key: str) -> Column:
-    def text(cell: Cell, subject: Subject, baseline: Subject) -> str:
-        return ratio_text(cell.ratio(subject, baseline, BY_KEY[key]))
-
-    return Column(title, text)
+def speed_grid(cell: Cell, subjects: Sequence[Subject]) -> Grid:
+    """A row a figure; of programs that time themselves, a row a program."""
+    title = f"Speed, {work_text(cell)}" + (": median, and min–max" if cell.rounds > 1 else "")
+    if cell.is_timing:
+        return _by_subject(title, cell, figures_of(cell))
+    rows = [(each.title, [each.texts(cell, one) for one in subjects]) for each in figures_of(cell)]
+    return Grid(title, [subject.name for subject in subjects], rows)
 
 
-TURNED = (
-    _metric_column("req/s", "requests_per_s"),
-    _metric_column("CPU/req", "cpu_us_per_request"),
-    _ratio_column("× CPU", "cpu_us_per_request"),
-    _metric_column("p50", "p50_us"),
-    _metric_column("p99", "p99_us"),
-    _metric_column("memory", "peak_memory_bytes"),
-)
+def _by_subject(title: str, cell: Cell, figures: Sequence[Figure]) -> Grid:
+    rows = [(each.name, [one.texts(cell, each) for one in figures]) for each in cell.subjects]
+    return Grid(title, [figure.title for figure in figures], rows)
 
 
-def ladder_table(result: Result) -> Table:
-    cell = result.cells[0]
-    table = _new_table(f"The ladder, {load_text(cell)}: medians")
-    table.add_column("server")
-    for column in TURNED:
-        table.add_column(column.title, justify="right")
-    for subject in result.subjects:
-        texts = [column.text(cell, subject, result.baseline) for column in TURNED]
-        table.add_row(Text(subject.name), *map(Text, texts))
+def _new_table(title: str, heads: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold",
+                  box=box.SIMPLE_HEAD, pad_edge=False)  # fmt: skip
+    for index, head in enumerate(heads):
+        table.add_column(Text(head), justify="right" if index else "left")
     return table
+
+
+def _stacked(median: str, spread: str) -> Text:
+    return Text.assemble((median, "bold"), ("\n" + spread if spread else "", "dim"))
+
+
+def speed_tables(cell: Cell) -> list[Table]:
+    width = len(cell.subjects) if cell.is_timing else SUBJECTS_A_TABLE
+    starts = range(0, len(cell.subjects), width)
+    return [speed_grid(cell, cell.subjects[at : at + width]).table() for at in starts]
 
 
 def sizes(result: Result) -> list[int]:
@@ -306,39 +216,91 @@ def cells_of(result: Result, size: int) -> list[Cell]:
 def matrix_tables(result: Result) -> list[Table]:
     """One for each metric and size of a message: a row a server, a column a number of clients."""
     tables = []
-    for size in sizes(result):
+    for size, figure in product(sizes(result), MATRIX):
         cells = cells_of(result, size)
-        for column, what in ((TURNED[0], "requests per second"), (TURNED[1], "CPU per request")):
-            table = _new_table(f"{size:,} B: {what} by clients, medians")
-            table.add_column("server")
-            for cell in cells:
-                table.add_column(f"{cell.load.connections:,}", justify="right")
-            for subject in result.subjects:
-                texts = [column.text(cell, subject, result.baseline) for cell in cells]
-                table.add_row(Text(subject.name), *map(Text, texts))
-            tables.append(table)
+        rows = [
+            (each.name, [figure.texts(cell, each) for cell in cells]) for each in result.subjects
+        ]
+        title = f"{size:,} B: {figure.title} by clients, medians"
+        grid = Grid(title, [f"{cell.load.connections:,}" for cell in cells], rows)
+        tables.append(grid.table("server", ranges=False))
     return tables
 
 
+# --- counts ---------------------------------------------------------------------------------------
+
+
+def _unit(count: CountResult) -> str:
+    return "B" if count.unit.startswith("bytes") else ""
+
+
+def _is_exact(count: CountResult) -> bool:
+    """Expected to the last digit, and so shown to the last one: 0.125 is not 0.12."""
+    return count.at_least == count.at_most
+
+
+def expected_text(count: CountResult) -> str:
+    if _is_exact(count):
+        return f"{count.at_most:g}"
+    return f"{amount(count.at_least)}–{with_unit(count.at_most, _unit(count))}"
+
+
+def measured_text(count: CountResult) -> str:
+    if _is_exact(count) and count.measured:
+        return f"{count.measured.median:g}"
+    return median_text(count.measured, _unit(count))
+
+
+def spread_text(count: CountResult) -> str:
+    if _is_exact(count) and count.measured and count.measured.min == count.measured.max:
+        return ""
+    return range_text(count.measured, _unit(count))
+
+
+def parts_text(count: CountResult, most: int = 4) -> str:
+    """'recvfrom 1.00, sendto 1.00': the parts that matter, the largest first."""
+    parts = sorted(count.parts.items(), key=lambda part: -abs(part[1]))
+    return ", ".join(f"{name} {value:.2f}" for name, value in parts[:most] if abs(value) >= 0.005)
+
+
+def counts_table(counts: Sequence[CountResult]) -> Table:
+    heads = ("", "measured", "expected", "")
+    table = _new_table("Counts: they hold on any machine, and decide", heads)
+    table.columns[3].justify = "left"
+    for count in counts:
+        detail = count.reason or ("" if _is_exact(count) else parts_text(count))
+        table.add_row(
+            Text.assemble(
+                count.name, ("\n" + count.why, "dim"), ("\n" + detail if detail else "", "dim")
+            ),
+            _stacked(measured_text(count), spread_text(count)),
+            Text(expected_text(count)),
+            Text(str(count.verdict), VERDICT_STYLE[count.verdict]),
+        )
+    return table
+
+
 def tables_of(result: Result) -> list[Table]:
+    """For the terminal."""
     if result.kind == "ladder":
-        return [ladder_table(result)]
+        cell = result.cells[0]
+        grid = _by_subject(f"The ladder, {work_text(cell)}: medians", cell, LADDER)
+        return [grid.table("server", ranges=False)]
     if result.kind == "matrix":
         return matrix_tables(result)
-    speed = [table for cell in result.cells for table in speed_tables(result, cell)]
-    if result.timing:
-        speed.append(timing_table(result.timing))
-    return [*([counts_table(result)] if result.counts else []), *speed]
+    counted = [counts_table(result.counts)] if result.counts else []
+    return counted + [table for cell in result.timed for table in speed_tables(cell)]
 
 
-def _timing_words(cell: TimingCell) -> list[str]:
-    """Whose code the rows are."""
-    yours = [subject.name for subject in cell.subjects if subject.whose is Whose.YOURS]
-    said = f"Your code: {', '.join(yours)}." if yours else "All are the course's solutions."
-    return [f"Each program timed itself, on one CPU, in turns. {said}"]
+# --- what stands beside the tables ----------------------------------------------------------------
 
 
-def _words(result: Result) -> list[str]:
+def _code_words(subjects: Iterable[Subject], others: str, alone: str) -> str:
+    yours = ", ".join(each.name for each in subjects if each.whose is Whose.YOURS)
+    return f"Your code: {yours}.{others}" if yours else alone
+
+
+def _load_words(result: Result) -> list[str]:
     """What the rows mean, and whose code the columns are."""
     said = ["p50, p99, p99.9: so many percent of the answers came within this time."]
     if result.kind == "checkpoint":
@@ -346,27 +308,21 @@ def _words(result: Result) -> list[str]:
             "A voluntary switch: the server slept, waiting. An involuntary one: it was made to "
             "yield the CPU."
         )
-    yours = [subject.name for subject in result.subjects if subject.whose is Whose.YOURS]
-    if yours:
-        said.append(f"Your code: {', '.join(yours)}. All other servers are the course's solutions.")
-    else:
-        said.append("All servers are the course's solutions, whatever you have written so far.")
-    return said
+    others = " All other servers are the course's solutions."
+    alone = "All servers are the course's solutions, whatever you have written so far."
+    return [*said, _code_words(result.subjects, others, alone)]
 
 
-def _has_unsure_ratio(result: Result) -> bool:
-    ratios = [
-        cell.ratio(subject, result.baseline, BY_KEY[key])
-        for cell in result.cells
-        for subject in result.subjects
-        if subject != result.baseline
-        for key in COMPARED
-    ]
-    if result.timing:
-        cell = result.timing
-        others = [subject for subject in cell.subjects if subject != cell.baseline]
-        ratios += [cell.ratio(subject, cell.baseline, cell.metric) for subject in others]
-    return any(ratio_text(ratio).endswith(NO_SPREAD) for ratio in ratios)
+def _has_unsure_ratio(cell: Cell) -> bool:
+    texts = (each.texts(cell, one)[0] for each in figures_of(cell) for one in cell.subjects)
+    return any(text.endswith(NO_SPREAD) for text in texts)
+
+
+def busy_text(machine: Machine) -> str:
+    return (
+        f"Other programs used {machine.others_share * 100:.0f} % of this machine's CPUs: the "
+        "counts hold all the same, but measure the speed again when it is quiet."
+    )
 
 
 def notes(result: Result) -> list[str]:
@@ -374,36 +330,38 @@ def notes(result: Result) -> list[str]:
     said = []
     if result.quick:
         said.append("A --quick run: it shows that everything works. Its figures say nothing.")
+    gone = "One gave no figure, and was left out from there on:"
+    said += [f"{gone} {each}" for each in result.failures()]
     if result.cells and len(result.subjects) > 1:
-        said.append(f"× is the ratio to {result.baseline.name}, taken round by round.")
+        baseline = result.cells[0].baseline
+        said.append(f"× is the ratio to {baseline.name}, taken round by round.")
     if result.timing:
         said.append(f"× {result.timing.baseline.name}: the ratio to it, taken round by round.")
-    if _has_unsure_ratio(result):
+    if any(map(_has_unsure_ratio, result.timed)):
         said.append(
             f"{NO_SPREAD} Fewer than {SPREAD_ROUNDS_MIN} rounds count in this ratio, so its "
             "spread is not known: take more with --rounds before you believe it."
         )
-    limited = sum(run.client_limited for cell in result.cells for run in cell.runs)
+    runs = [run for cell in result.cells for run in cell.runs]
+    limited = sum(run.client_limited for run in runs)
     if limited:
-        runs = sum(len(cell.runs) for cell in result.cells)
         said.append(
-            f"{LIMITED} In {limited} of {runs} runs the load generator was at its own limit. "
+            f"{LIMITED} In {limited} of {len(runs)} runs the load generator was at its own limit. "
             "There, only the server's CPU per request compares, and ratios leave those rounds out."
         )
     if result.timing:
-        said += _timing_words(result.timing)
+        whose = _code_words(result.timing.subjects, "", "All are the course's solutions.")
+        said.append(f"Each program timed itself, on one CPU, in turns. {whose}")
     if result.cells:
-        said += _words(result)
-    if not (result.cells or result.timing):
+        said += _load_words(result)
+    if not result.timed:
         return said  # counts alone: no speed was measured whose words and machine matter
-    if result.machine["busy"]:
-        share = result.machine["others_share"]
-        said.append(
-            f"Other programs used {share * 100:.0f} % of this machine's CPUs: the counts hold all "
-            "the same, but measure the speed again when it is quiet."
-        )
-    said += machine_lines(result)
-    return said
+    if result.machine.busy:
+        said.append(busy_text(result.machine))
+    return said + result.machine_lines()
+
+
+# --- Markdown -------------------------------------------------------------------------------------
 
 
 def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -412,49 +370,23 @@ def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
                      for line in lines)  # fmt: skip
 
 
-def _counts_markdown(result: Result) -> str:
-    rows = [
-        [
-            count.count.name,
-            measured_text(count),
-            spread_text(count),
-            expected_text(count),
-            str(count.verdict),
-            parts_text(count),
-        ]
-        for count in result.counts
-    ]
+def _counts_markdown(counts: Sequence[CountResult]) -> str:
+    texts = (
+        measured_text,
+        spread_text,
+        expected_text,
+        lambda count: str(count.verdict),
+        parts_text,
+    )
+    rows = [[count.name, *(text(count) for text in texts)] for count in counts]
     return _markdown_table(["count", "measured", "min–max", "expected", "verdict", "of it"], rows)
-
-
-def _cell_markdown(result: Result, cell: Cell) -> str:
-    rows = [
-        [line.label.strip(), *(f"{mid} ({rest})" if rest else mid for mid, rest in line.cells)]
-        for line in speed_lines(cell, result.subjects, result.baseline)
-    ]
-    head = [load_text(cell), *(subject.name for subject in result.subjects)]
-    return _markdown_table(head, rows)
-
-
-def _timing_markdown(cell: TimingCell) -> str:
-    rows = [
-        [subject.name, *(f"{mid} ({rest})" if rest else mid for mid, rest in (time, ratio))]
-        for subject, time, ratio in timing_lines(cell)
-    ]
-    head = [timing_text(cell), cell.metric.label, f"× {cell.baseline.name}"]
-    return _markdown_table(head, rows)
 
 
 def markdown(result: Result) -> str:
     """table.md: everything that the terminal shows and, for the matrix, every metric of it."""
-    parts = [f"# {result.title}"]
-    if result.question:
-        parts.append(result.question)
+    parts = [f"# {result.title}", *([result.question] if result.question else [])]
     if result.counts:
-        parts.append(_counts_markdown(result))
-    parts += [_cell_markdown(result, cell) for cell in result.cells]
-    if result.timing:
-        parts.append(_timing_markdown(result.timing))
-    said = [*(f"Failed: {failure}" for failure in result.failures()), *notes(result)]
-    parts.append("\n".join(f"- {each}".replace("\n", "\n  ") for each in said))
+        parts.append(_counts_markdown(result.counts))
+    parts += [speed_grid(cell, cell.subjects).markdown(work_text(cell)) for cell in result.timed]
+    parts.append("\n".join(f"- {each}".replace("\n", "\n  ") for each in notes(result)))
     return "\n\n".join(parts) + "\n"

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The test cases as the sources hold them: in which file one is, and which programs it runs.
 
-With COURSE_TESTS_ALONE each file of cases is a program of its own, so that a change of a header
-compiles what holds one test, and not all that include it.
+So that verify compiles the file that holds a case, and of that file what the case needs.
 """
 
 from __future__ import annotations
@@ -15,9 +14,7 @@ from pathlib import Path
 from course_tool.chapters import Chapter
 
 _STRINGS = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
-_CASE = re.compile(
-    rf"^(?:TEMPLATE_)?TEST_CASE\(\s*{_STRINGS}(?:,\s*{_STRINGS})?", re.MULTILINE
-)
+_CASE = re.compile(rf"^TEST_CASE\(\s*{_STRINGS}(?:,\s*{_STRINGS})?\)", re.MULTILINE)
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _CASE_END = re.compile(r"^\}", re.MULTILINE)
 _TASK = re.compile(r"(\d\d\.\d+) ")
@@ -58,21 +55,41 @@ def _joined(strings: str) -> str:
     return re.sub(r"\\(.)", r"\1", "".join(_LITERAL.findall(strings)))
 
 
-def targets_of_cases(chapter: Chapter, wanted: Callable[[Case], bool]) -> list[str]:
-    """The test programs that hold the wanted cases, and the chapter's programs that those run."""
-    targets: list[str] = []
-    for file in test_files(chapter):
+def with_cases(text: str, wanted: Callable[[Case], bool]) -> str:
+    """The same file, line by line, in which the other cases are functions that nobody calls.
+
+    The compiler still sees that they are right, and makes no code of them: that is half its work.
+    """
+    cases = {case.line: case for case in cases_in(text)}
+
+    def head(found: re.Match[str]) -> str:
+        line = text.count("\n", 0, found.start()) + 1
+        if wanted(cases[line]):
+            return found[0]
+        return f"[[maybe_unused]] static void case_{line}()" + "\n" * found[0].count("\n")
+
+    return _CASE.sub(head, text)
+
+
+def programs_of_cases(chapter: Chapter, wanted: Callable[[Case], bool]) -> list[str]:
+    """The chapter's programs that the wanted cases run."""
+    return list(dict.fromkeys(name for _, run in files_of_cases(chapter, wanted) for name in run))
+
+
+def files_of_cases(
+    chapter: Chapter, wanted: Callable[[Case], bool]
+) -> Iterator[tuple[Path, list[str]]]:
+    """The files that hold wanted cases, each with the programs that those run."""
+    for file in sorted(chapter.tests.glob("*_test.cpp")):
         text = file.read_text(encoding="utf-8")
         cases = list(cases_in(text))
         chosen = [case for case in cases if wanted(case)]
         if not chosen:
             continue
-        targets.append(target_of(chapter, file))
         shared = text  # what stands between the cases may be called by any of them
         for case in cases:
             shared = shared.replace(case.text, "")
-        targets += _programs_in(chapter, "".join([shared, *(case.text for case in chosen)]))
-    return list(dict.fromkeys(targets))
+        yield file, _programs_in(chapter, "".join([shared, *(case.text for case in chosen)]))
 
 
 def _programs_in(chapter: Chapter, text: str) -> list[str]:
@@ -81,19 +98,9 @@ def _programs_in(chapter: Chapter, text: str) -> list[str]:
     for header in sorted(chapter.tests.glob("*.hpp")):
         if f'#include "{header.name}"' in text:
             text += header.read_text(encoding="utf-8")
-    programs = programs_of(chapter)
-    run = set(_RUN.findall(text))
-    return programs if "" in run else [name for name in programs if name in run]
+    run = dict.fromkeys(_RUN.findall(text))  # not programs_of() alone: a test may have its own
+    return programs_of(chapter) if "" in run else list(run)
 
 
 def programs_of(chapter: Chapter) -> list[str]:
     return [f"{chapter.number}-{program.name}" for program in chapter.programs]
-
-
-def test_files(chapter: Chapter) -> list[Path]:
-    return sorted(chapter.tests.glob("*_test.cpp"))
-
-
-def target_of(chapter: Chapter, file: Path) -> str:
-    """What cmake/chapter.cmake calls the program of one file's cases."""
-    return f"{chapter.number}-tests-{file.stem}"

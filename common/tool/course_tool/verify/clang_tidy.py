@@ -38,6 +38,12 @@ def _says_version(program: Path) -> bool:
         return False
 
 
+def ensure() -> None:
+    """Installs it where it is missing; if that fails, whoever wants it asks install() why."""
+    if not installed():
+        install()
+
+
 def install() -> str | None:
     """Installs the wheel into .venv; what went wrong, in a line, if it could not."""
     args = [sys.executable, "-I", "-m", "pip", "install", "--disable-pip-version-check"]

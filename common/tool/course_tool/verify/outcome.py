@@ -3,19 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol, TypeVar
 
+from course_tool import console
 from course_tool.paths import relative
+from course_tool.verify.trees import cores
 
 
 @dataclass(frozen=True)
 class VerifyOptions:
-    only: tuple[str, ...] = ()  # names of items; empty: all
+    everything: bool = False  # the tier: all items, or the quick ones
+    only: tuple[str, ...] = ()  # names of items, of whichever tier; empty: the tier's
     fail_fast: bool = False  # stop after the first item that fails
     student: bool = False  # chapters/ holds a student's work: say so, and do not count it
-    jobs: int = 2
+
+    @property
+    def thorough(self) -> bool:
+        """Whether an item of both tiers proves what takes it a minute, too."""
+        return self.everything or bool(self.only)
 
 
 @dataclass
@@ -26,6 +35,7 @@ class Outcome:
     proved: int = 0
     failures: list[str] = field(default_factory=list)  # a sentence each: where, what, what to do
     notes: list[str] = field(default_factory=list)  # worth saying, and no failure
+    slowest: list[dict[str, object]] = field(default_factory=list)  # tests beside their limit
 
     @property
     def holds(self) -> bool:
@@ -65,11 +75,20 @@ class Context:
         return relative(file)
 
 
+def _nothing() -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class Item:
     name: str  # what --only takes
     claim: str  # what the table says was proved
     prove: Callable[[Context], Outcome]
+    quick: bool = False  # `./course verify` proves it too, not --all alone
+    beside: str = ""  # the item during whose turn it is proved, if both are wanted
+    ahead: str = ""  # the item after which it is tried at idle priority, for its turn to be short
+    prepare: Callable[[], None] = _nothing  # installs what the other items need not wait for
+    leaves_out: str = ""  # what its claim might seem to hold, and does not
 
 
 @dataclass(frozen=True)
@@ -80,3 +99,25 @@ class Verdict:
     outcome: Outcome
     seconds: float
     cpu_seconds: float  # of all its processes: what is left on a machine that does other things
+
+
+class _HasName(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_Named = TypeVar("_Named", bound=_HasName)
+
+
+def check_all(
+    outcome: Outcome, what: str, those: Sequence[_Named], problem: Callable[[_Named], str | None]
+) -> None:
+    """Checks each by `problem`, several at once: one more than there are processors, as now and
+    then one waits for a deadline."""
+    with (
+        console.progress(what, total=len(those)) as steps,
+        ThreadPoolExecutor(cores() + 1) as pool,
+    ):
+        for done, found in enumerate(pool.map(problem, those), start=1):
+            steps.at(done, len(those), those[done - 1].name)
+            outcome.check(found)

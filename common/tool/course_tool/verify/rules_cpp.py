@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from course_tool.verify.sources import QUOTES_THE_RULES, Rule, Source
 
 SOLUTION_LINES_MAX = 300
-CONTRACT_LABELS = ("Owns", "Lifetime", "Threads", "Errors")
-CONTRACT_MORE = ("Rule", "See")
+CONTRACT_LABELS = ("Owns", "Lifetime", "Threads", "Errors", "Rule", "See")
 
 _LABEL = re.compile(r"// ([A-Z]\w+) +\S")
 
 
 def contract(source: Source) -> Iterator[str]:
-    """Before `#pragma once`: one sentence, then the labels, in order."""
+    """Before `#pragma once`: a sentence, then the labels that have something to say, in order."""
     if "#pragma once" not in source.lines:
         yield source.at(1, "a header needs the line `#pragma once`, right below its contract.")
         return
@@ -25,14 +24,9 @@ def contract(source: Source) -> Iterator[str]:
         yield source.at(2, "only the contract's comment may stand before `#pragma once`.")
         return
     labels = [match.group(1) for line in head if (match := _LABEL.match(line))]
-    found = [label for label in labels if label in CONTRACT_LABELS + CONTRACT_MORE]
-    missing = [label for label in CONTRACT_LABELS if label not in found]
-    for label in missing:
-        yield source.at(
-            2, f"the contract has no line `// {label:<8} …`; if there is nothing to say, say none."
-        )
-    wanted = [label for label in CONTRACT_LABELS + CONTRACT_MORE if label in found]
-    if not missing and found != wanted:
+    found = [label for label in labels if label in CONTRACT_LABELS]
+    wanted = [label for label in CONTRACT_LABELS if label in found]
+    if found != wanted:
         yield source.at(2, f"the contract's labels stand in this order: {', '.join(wanted)}.")
 
 

@@ -11,22 +11,17 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from course_tool.markdown import without_fences
 from course_tool.verify.sources import Rule, Source
 
 WORDS_MIN = 1300
 WORDS_MAX = 2300
 KEEP_IT_HERE = "the site works offline. Keep the file in docs/assets/."
 
-_FENCED = re.compile(r"^([ \t]*)(```+|~~~+)[^\n]*\n.*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
 _NOT_PROSE = re.compile(
     r"<!--.*?-->|<[^>]+>|\{\{.*?\}\}|\{[^}\n]*\}|\]\([^)]*\)|^--8<--.*$", re.DOTALL
 )
 _MARKUP = re.compile(r"(?:\?\?\?|!!!)\+? \w+")
-
-
-def without_fences(text: str) -> str:
-    """The same lines, but for fenced blocks, which become empty ones."""
-    return _FENCED.sub(lambda match: "\n" * match.group().count("\n"), text)
 
 
 def words_of_prose(text: str) -> int:

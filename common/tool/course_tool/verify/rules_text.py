@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from course_tool.markdown import without_fences
 from course_tool.verify.sources import QUOTES_THE_RULES, Rule, Source
-from course_tool.verify.words import banned_in_prose, banned_in_solution, british_words
+from course_tool.verify.words import banned_in_prose, banned_in_solution
 
 COLUMNS_MAX = 100
 
@@ -22,10 +23,7 @@ TEXT = CODE + MARKDOWN + ("*.toml", "*.json", "*.yml", "*.css", "*.js", "*.svg",
 # What a student reads: the pages, and the titles, questions and hints of chapter.toml.
 PROSE = MARKDOWN + ("solutions/*/chapter.toml",)
 
-_FENCE = re.compile(r"\s*(```|~~~)")
-_UNBREAKABLE = re.compile(
-    r"^\s*(\||<|--8<--|#|\?\?\?|!!!|===|\[[^\]]+\]:\s|!\[)|https?://\S{40,}"
-)
+_UNBREAKABLE = re.compile(r"^\s*(\||<|--8<--|#|\?\?\?|!!!|===|\[[^\]]+\]:\s|!\[)|https?://\S{40,}")
 
 
 def width(source: Source) -> Iterator[str]:
@@ -38,11 +36,8 @@ def width(source: Source) -> Iterator[str]:
 
 def width_of_prose(source: Source) -> Iterator[str]:
     """As width(), but for what Markdown cannot break: tables, titles, includes, addresses."""
-    fenced = False
-    for number, line in enumerate(source.lines, start=1):
-        if _FENCE.match(line):
-            fenced = not fenced
-        if len(line) > COLUMNS_MAX and not fenced and not _UNBREAKABLE.search(line):
+    for number, line in enumerate(without_fences(source.text).splitlines(), start=1):
+        if len(line) > COLUMNS_MAX and not _UNBREAKABLE.search(line):
             yield source.at(
                 number, f"the line has {len(line)} columns; {COLUMNS_MAX} is the limit. Break it."
             )
@@ -56,15 +51,6 @@ def line_ends(source: Source) -> Iterator[str]:
             yield source.at(number, "blanks at the end of the line; remove them.")
     if source.text and not source.text.endswith("\n"):
         yield source.at(len(source.lines), "the last line has no line feed; add one.")
-
-
-def spelling(source: Source) -> Iterator[str]:
-    if source.matches(*QUOTES_THE_RULES):
-        return
-    for offset, word, american in british_words(source.text):
-        yield source.at(
-            source.line_of(offset), f"{word!r} is British; the course writes {american!r}."
-        )
 
 
 def prose_words(source: Source) -> Iterator[str]:
@@ -118,7 +104,6 @@ RULES = (
     Rule("width", CODE, width),
     Rule("width of prose", MARKDOWN, width_of_prose),
     Rule("line ends", TEXT, line_ends),
-    Rule("spelling", TEXT, spelling),
     Rule("words in prose", PROSE, prose_words),
     Rule("words in solutions", ("solutions/*.cpp", "solutions/*.hpp"), solution_words),
     Rule("SPDX line", CPP + PYTHON + SHELL, spdx),

@@ -6,18 +6,19 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import platform
 import sys
 import time
 import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
 from rich.text import Text
 
-from course_tool import console, processes
+from course_tool import builds, console, processes
 from course_tool.errors import CourseError
 from course_tool.paths import relative
 from course_tool.verify import clang_tidy
@@ -41,48 +42,70 @@ RESULT = WORK / "result.json"
 
 # First what the course is made of, then that it works, then that it reads well.
 ITEMS = (
-    Item("sync", "chapters/ is what the generator makes of solutions/", prove_sync),
-    Item("marks", "every mark has its pair, its use and its task", prove_marks),
-    Item("release", "every solution passes, optimized, nothing skipped", prove_release),
+    Item("sync", "chapters/ is what the generator makes of solutions/", prove_sync, quick=True),
+    Item("marks", "every mark has its pair, its use and its task", prove_marks, quick=True),
+    Item("release", "every solution passes, optimized, nothing skipped", prove_release, quick=True),
     Item("asan", "every solution passes under ASan and UBSan", prove_asan),
-    Item("tsan", "every solution without a ring passes under TSan", prove_tsan),
-    Item("starters", "starters compile without a warning; all tasks are red", prove_starters),
+    Item(
+        "tsan", "every solution without a ring passes under TSan", prove_tsan,
+        leaves_out="data races beside a ring: TSan does not see the kernel's side",
+    ),
+    Item(
+        "starters", "starters compile without a warning; all tasks are red", prove_starters,
+        quick=True,
+    ),
     Item("tasks", "each task alone is red by its own TODO, in order", prove_tasks),
     Item("mistakes", "every catalogued mistake is caught, and named", prove_mistakes),
-    Item("tool", "the tool's own tests pass", prove_tool),
-    Item("site", "the site builds, links hold, no request leaves", prove_site),
-    Item("pages", "pages work in a real browser", prove_pages),
+    Item("tool", "the tool's own tests pass", prove_tool, quick=True),
+    Item("site", "the site builds, links hold, no request leaves", prove_site, quick=True),
+    # A browser and the mistakes' tests wait, and leave processors idle; what tool times needs them.
+    Item(
+        "pages", "pages work in a real browser", prove_pages,
+        beside="mistakes", leaves_out="browsers other than Chromium",
+    ),
     Item("format", "C++ is laid out as .clang-format says", prove_format),
-    Item("tidy", "clang-tidy finds nothing", prove_tidy),
+    # Not before release: it builds all the time, where the items behind it wait for their tests.
+    Item(
+        "tidy", "clang-tidy finds nothing", prove_tidy,
+        ahead="release", prepare=clang_tidy.ensure,
+    ),
     Item("headers", "every header compiles alone", prove_headers),
     Item("python", "ruff finds nothing", prove_python),
     Item("style", "the rules for code and pages hold", prove_rules),
-)
+)  # fmt: skip
 
 
-def select_items(names: Sequence[str], items: Sequence[Item] = ITEMS) -> list[Item]:
-    """Those that were asked for, in the course's order; a name may hold several, with commas."""
+def select_items(options: VerifyOptions, items: Sequence[Item] = ITEMS) -> list[Item]:
+    """A tier, or those that were asked for, in the course's order; a name may hold commas."""
     known = [item.name for item in items]
-    names = [name.strip() for each in names for name in each.split(",") if name.strip()]
+    names = [name.strip() for each in options.only for name in each.split(",") if name.strip()]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise CourseError(f"verify has no item {unknown[0]!r}. It has: {', '.join(known)}.")
-    return [item for item in items if not names or item.name in names]
+    if names:
+        return [item for item in items if item.name in names]
+    return [item for item in items if item.quick or options.everything]
 
 
 def list_items() -> int:
     """Prints the name of every item, and what it proves."""
     for item in ITEMS:
-        console.out.print(f"{item.name:10} {item.claim}")
+        console.out.print(f"{item.name:10} {'' if item.quick else '--all':6} {item.claim}")
     return 0
 
 
 def run_verify(options: VerifyOptions, items: Sequence[Item] = ITEMS, work: Path = WORK) -> int:
-    """Proves every item, or those of options.only. 0 if all of them hold, else 1."""
-    selected = select_items(options.only, items)
+    """Proves the items of a tier, or those of options.only. 0 if all of them hold, else 1."""
+    selected = select_items(options, items)
     work.mkdir(parents=True, exist_ok=True)
     with _alone_in(work):
-        return _prove_all(selected, options, work)
+        (work / RESULT.name).unlink(missing_ok=True)
+        started = time.monotonic()
+        verdicts = list(_prove_all(selected, options, work))
+        seconds = time.monotonic() - started
+        write_result(work / RESULT.name, verdicts, seconds)
+        _show_table(verdicts, items, len(selected) - len(verdicts), seconds)
+    return 0 if all(verdict.outcome.holds for verdict in verdicts) else 1
 
 
 @contextmanager
@@ -99,32 +122,29 @@ def _alone_in(work: Path) -> Iterator[None]:
         yield
 
 
-def _prove_all(selected: Sequence[Item], options: VerifyOptions, work: Path) -> int:
-    (work / RESULT.name).unlink(missing_ok=True)
-    verdicts: list[Verdict] = []
-    started = time.monotonic()
-    with _Beside(options, work) as beside, ExitStack() as ahead:
+def _prove_all(selected: Sequence[Item], options: VerifyOptions, work: Path) -> Iterator[Verdict]:
+    for item in selected:
+        item.prepare()
+    with _Beside(options, work) as beside, ExitStack() as all_ahead:
+        ahead: dict[str, ExitStack] = {}
         for position, item in enumerate(selected, start=1):
-            if item.name == "tidy":
-                ahead.close()  # what it has not got to is left to the item
-            elif _may_start_tidy(selected, position - 1):
-                ahead.enter_context(_tidy_ahead(work))
+            if item.name in ahead:
+                ahead[item.name].close()  # what it has not got to is left to the item's turn
             place = f"[{position}/{len(selected)}]"
             console.out.print(f"{place} {item.name}: {item.claim}", style="bold")
-            beside.begin(item, selected)
+            beside.begin([each for each in selected if each.beside == item.name])
             verdict = beside.verdict(item) or prove(item, options, work)
-            verdicts.append(verdict)
             _show(verdict)
+            yield verdict
             if options.fail_fast and not verdict.outcome.holds:
-                break
-    seconds = time.monotonic() - started
-    write_result(work / RESULT.name, verdicts, seconds)
-    _show_table(verdicts, len(selected) - len(verdicts), seconds)
-    return 0 if all(verdict.outcome.holds for verdict in verdicts) else 1
+                return
+            for later in (each for each in selected if each.ahead == item.name):
+                ahead[later.name] = all_ahead.enter_context(ExitStack())
+                ahead[later.name].enter_context(_proved_ahead(later, work))
 
 
 class _Beside:
-    """Proves `pages` beside `mistakes`: a browser and tests that wait leave processors idle."""
+    """Proves items beside another one, which has the terminal."""
 
     def __init__(self, options: VerifyOptions, work: Path) -> None:
         self._prove = lambda item: prove(item, options, work)
@@ -139,11 +159,9 @@ class _Beside:
             processes.kill_all()  # interrupted, or enough has failed: nobody asks for it any more
         self._pool.shutdown(cancel_futures=True)
 
-    def begin(self, item: Item, selected: Sequence[Item]) -> None:
-        """Called when an item's turn comes: starts the one that may run beside it."""
-        pages = [each for each in selected if each.name == "pages"]
-        if item.name == "mistakes" and pages:
-            self._begun["pages"] = self._pool.submit(self._silently, pages[0])
+    def begin(self, items: Sequence[Item]) -> None:
+        for item in items:
+            self._begun[item.name] = self._pool.submit(self._silently, item)
 
     def _silently(self, item: Item) -> Verdict:
         with console.without_progress():
@@ -155,19 +173,21 @@ class _Beside:
         return begun.result() if begun else None
 
 
-def _may_start_tidy(selected: Sequence[Item], position: int) -> bool:
-    """True once: when release no longer builds, and tests that wait are still to come."""
-    names = [item.name for item in selected]
-    return {"release", "tidy"} <= set(names) and position == names.index("release") + 1
-
-
-def _tidy_ahead(work: Path) -> AbstractContextManager[None]:
-    """See style.tidy_ahead(). What has to be installed is installed here, where it is shown."""
-    if not clang_tidy.installed() and clang_tidy.install():
-        return nullcontext()  # the item says what was wrong
-    code = "import sys; from pathlib import Path; from course_tool.verify.style import tidy_ahead; "
-    args = [sys.executable, "-c", f"{code}tidy_ahead(Path(sys.argv[1]))", work]
+def _proved_ahead(item: Item, work: Path) -> AbstractContextManager[None]:
+    """For as long as the block runs: see work_ahead()."""
+    code = "import sys; from course_tool.verify.run import work_ahead; work_ahead(*sys.argv[1:])"
+    args = [sys.executable, "-c", code, item.name, work]
     return processes.beside(args, {"PYTHONPATH": str(Path(__file__).parents[2])})
+
+
+def work_ahead(name: str, work: str) -> None:
+    """Proves an item that remembers what holds, so that its turn finds most of it known.
+
+    Nothing waits for it: at this priority it gets what tests that wait leave of the processors.
+    """
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    item = next(item for item in ITEMS if item.name == name)
+    item.prove(Context(VerifyOptions(), Path(work), lambda text: None))
 
 
 def prove(item: Item, options: VerifyOptions, work: Path) -> Verdict:
@@ -210,7 +230,9 @@ def _show(verdict: Verdict) -> None:
         console.out.print(line, style="green")
 
 
-def _show_table(verdicts: Sequence[Verdict], left_out: int, seconds: float) -> None:
+def _show_table(
+    verdicts: Sequence[Verdict], items: Sequence[Item], stopped_before: int, seconds: float
+) -> None:
     columns = ["item", "what it proves", "proved>", "failed>", "seconds>", "verdict"]
     rows = [
         [
@@ -225,16 +247,33 @@ def _show_table(verdicts: Sequence[Verdict], left_out: int, seconds: float) -> N
     ]
     console.out.print()
     console.out.print(console.table(None, columns, rows))
+    for sentence in not_looked_at([verdict.item for verdict in verdicts], items):
+        console.out.print(sentence)
     failed = [verdict.item.name for verdict in verdicts if not verdict.outcome.holds]
     took = f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
-    if left_out:
-        console.out.print(f"Stopped at the first failure; {left_out} items were not looked at.")
+    if stopped_before:
+        console.out.print(f"Stopped at the first failure; {stopped_before} items were left.")
     if not failed:
         console.out.print(f"All {len(verdicts)} items hold. It took {took}.", style="green")
         return
     held = len(verdicts) - len(failed)
     console.out.print(f"{', '.join(failed)}: failed. The other {held} items hold. It took {took}.")
     console.out.print(f"Again, those alone: ./course verify --only {','.join(failed)}")
+
+
+def not_looked_at(proved: Sequence[Item], items: Sequence[Item]) -> list[str]:
+    """What a reader of the table could take for proved, and is not."""
+    left = [item.name for item in items if item not in proved]
+    compiler = " ".join(map(str, builds.compiler_version("c++") or ("compiler",)))
+    beyond = [
+        f"kernels other than {platform.release()}, compilers other than this machine's {compiler}",
+        *(item.leaves_out for item in proved if item.leaves_out),
+        "speed, which `./course bench` shows",
+    ]
+    said = [f"Nothing looked at {'; '.join(beyond)}."]
+    if left:
+        said.insert(0, f"Left out: {', '.join(left)}. All of it: ./course verify --all")
+    return said
 
 
 def _verdict_text(verdict: Verdict) -> Text:
@@ -265,4 +304,5 @@ def _as_json(verdict: Verdict) -> dict[str, object]:
         "cpu_seconds": round(verdict.cpu_seconds, 1),
         "failures": verdict.outcome.failures,
         "notes": verdict.outcome.notes,
+        "slowest_tests": verdict.outcome.slowest,
     }

@@ -8,60 +8,90 @@ from collections.abc import Sequence
 from course_tool import builds
 from course_tool.chapters import Chapter, all_chapters
 from course_tool.ctests import TestResult, run_tests
+from course_tool.verify.memory import Memory, of_chapter, remember_tests
 from course_tool.verify.outcome import Context, Outcome
-from course_tool.verify.trees import BuildFolder, targets_of
+from course_tool.verify.trees import TEST_TIMEOUT_S, BuildFolder, targets_of
 
 NOTHING_SKIPPED = {"COURSE_REQUIRE_FEATURES": "1"}
 # A sanitizer's report names file and line, and nobody debugs in there. Unoptimized, it sees every
 # access that the source makes, and takes half as long to compile; release proves the optimizer's.
 SANITIZED = "-O0 -g1"
+OF_NO_CHAPTER = "[^0-9]"  # how the names of such tests begin
+SLOWEST_SHOWN = 10
+RESERVE = 10
 
 
 def prove_release(context: Context) -> Outcome:
-    return _prove(context, "release", None, CMAKE_DISABLE_PRECOMPILE_HEADERS="OFF")
+    return _prove(context, "release", all_chapters(), OF_NO_CHAPTER)
 
 
 def prove_asan(context: Context) -> Outcome:
-    return _prove(context, "asan", None, CMAKE_CXX_FLAGS_DEBUG=SANITIZED)
+    return _prove(context, "asan", all_chapters(), OF_NO_CHAPTER)
 
 
 def prove_tsan(context: Context) -> Outcome:
     """TSan does not see the kernel's side of a ring, and so reports races that are none."""
-    chapters = [chapter for chapter in all_chapters() if not chapter.features]
-    outcome = _prove(context, "tsan", chapters, CMAKE_CXX_FLAGS_DEBUG=SANITIZED)
-    outcome.notes.append("chapters with a ring are left out: TSan cannot see the kernel's side")
-    return outcome
+    return _prove(context, "tsan", [each for each in all_chapters() if not each.features])
 
 
-def _prove(
-    context: Context, preset: str, chapters: Sequence[Chapter] | None, **definitions: str
-) -> Outcome:
-    outcome = Outcome("tests")
+def build_folder(preset: str) -> BuildFolder:
+    """Where the solutions are built as a preset says; here with precompiled headers."""
     folder = BuildFolder(preset)
-    folder.configure(preset, COURSE_WERROR="ON", **definitions)
+    if preset == "release":
+        folder.configure(preset, COURSE_WERROR="ON", CMAKE_DISABLE_PRECOMPILE_HEADERS="OFF")
+    else:
+        folder.configure(preset, COURSE_WERROR="ON", CMAKE_CXX_FLAGS_DEBUG=SANITIZED)
+    return folder
+
+
+def _prove(context: Context, preset: str, chapters: Sequence[Chapter], *others: str) -> Outcome:
+    """Builds all, and runs the tests of the chapters that are not known to hold, and the others."""
+    outcome = Outcome("tests")
+    memory = Memory(context, preset)
+    folder = build_folder(preset)
     if preset != "release" and "clang" not in (builds.compiler_for(preset) or ""):
         outcome.notes.append("no Clang here, so GCC's sanitizers, with asan-stack=0")
-    wanted = (
-        ["all"] if chapters is None else [name for each in chapters for name in targets_of(each)]
-    )
-    built = folder.build(wanted)
+    own = [target for chapter in chapters for target in targets_of(chapter)]
+    built = folder.build(["all"] if others else own)
     if built.returncode != 0:
         log = context.write_log(f"{preset}-build", built.stdout + built.stderr)
         outcome.failures.append(f"{builds.build_failure(built.stdout + built.stderr)} (see {log})")
         return outcome
-    for result in _results(folder.preset, chapters):
-        outcome.check(_problem(context, preset, result))
+    unknown = [each for each in chapters if not memory.holds(of_chapter(each))]
+    memory.tell(outcome)
+    beginnings = "|".join([*(f"{each.number}[. ]" for each in unknown), *others])
+    results = (
+        run_tests(folder.preset, name_regex=f"^({beginnings})", env=NOTHING_SKIPPED)
+        if beginnings
+        else []
+    )
+    problems = {result.name: _problem(context, preset, result) for result in results}
+    for problem in problems.values():
+        outcome.check(problem)
+    remember_tests(memory, unknown, problems)
+    tell_slowest(outcome, preset, results)
     return outcome
 
 
-def _results(preset: str, chapters: Sequence[Chapter] | None) -> list[TestResult]:
-    if chapters is None:
-        return run_tests(preset, env=NOTHING_SKIPPED)
-    return [
-        result
-        for chapter in chapters
-        for result in run_tests(preset, label=chapter.number, env=NOTHING_SKIPPED)
+def tell_slowest(outcome: Outcome, preset: str, results: Sequence[TestResult]) -> None:
+    """On a quiet machine every test needs less than a tenth of its limit, so that a busy one has
+    time for it. That is worth a note and no failure: this machine may be busy now."""
+    worst = sorted(results, key=lambda result: -result.seconds)[:SLOWEST_SHOWN]
+    outcome.slowest = [
+        {"test": each.name, "build": preset, "seconds": each.seconds, "limit_s": TEST_TIMEOUT_S}
+        for each in worst
     ]
+    for each in worst:
+        if each.seconds > TEST_TIMEOUT_S / RESERVE:
+            outcome.notes.append(
+                f"“{each.name}” took {each.seconds:.1f} of its {TEST_TIMEOUT_S} s ({preset}): more "
+                f"than one in {RESERVE}. If this machine is quiet, split the test"
+            )
+    if worst:
+        outcome.notes.append(
+            f"the slowest of {len(results)}: {worst[0].seconds:.1f} s of {TEST_TIMEOUT_S} s, "
+            f"“{worst[0].name}” ({preset}; ten of them in result.json)"
+        )
 
 
 def _problem(context: Context, preset: str, result: TestResult) -> str | None:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from course_tool import builds, marks
@@ -20,13 +22,22 @@ from course_tool.ctests import TestResult, run_tests
 from course_tool.errors import CourseError
 from course_tool.paths import ROOT
 from course_tool.processes import run
-from course_tool.verify.cases import targets_of_cases, task_of_test
-from course_tool.verify.mistakes import Laboratory, everything_of
-from course_tool.verify.outcome import Context, Outcome
+from course_tool.sections import MARK
+from course_tool.verify.cases import Case, programs_of, task_of_test
+from course_tool.verify.memory import Memory, of_chapter, remember_tests
+from course_tool.verify.outcome import Context, Outcome, check_all
 from course_tool.verify.solutions import NOTHING_SKIPPED, file_name
-from course_tool.verify.trees import BuildFolder, Tree, cores, solution_texts
+from course_tool.verify.trees import (
+    TEST_TIMEOUT_S,
+    BuildFolder,
+    Tree,
+    cores,
+    solution_texts,
+    student_build,
+)
+from course_tool.verify.variants import Variant, origin
 
-RED_WITHIN_S = 10.0
+RED_WITHIN_S = TEST_TIMEOUT_S / 4  # alone it takes none; a busy machine may make it wait
 SYNTAX_TIMEOUT_S = 120
 
 
@@ -51,8 +62,8 @@ def _only_marks_of(task: Task, text: str) -> str:
     """Without the marks of all other tasks their bodies are plain code, and stay."""
     kept = []
     for line in text.splitlines(keepends=True):
-        mark = re.search(r"--8<-- \[(?:start|end):(task-[a-z0-9-]+)\]", line)
-        if mark is None or mark[1] in task.sections:
+        mark = MARK.match(line)
+        if mark is None or not mark["name"].startswith("task-") or mark["name"] in task.sections:
             kept.append(line)
     return "".join(kept)
 
@@ -135,24 +146,34 @@ def _includes(command: dict[str, str]) -> str:
 
 def prove_starters(context: Context) -> Outcome:
     outcome = Outcome("tests")
-    chapters = all_chapters()
-    laboratory = Laboratory(chapters)
-    for chapter in chapters:
-        laboratory.tree.write_chapter(chapter, starter_texts(chapter))
-    folder = laboratory.folder()
-    built = folder.build([name for chapter in chapters for name in everything_of(chapter)])
+    with_clang = context.options.thorough
+    memory = Memory(context, "starters", str(with_clang))
+    chapters = [each for each in all_chapters() if not memory.holds(of_chapter(each))]
+    memory.tell(outcome)
+    if not chapters:
+        return outcome
+    tree, folder = student_build({each: starter_texts(each) for each in all_chapters()})
+    programs = (name for each in chapters for name in programs_of(each))
+    built = folder.build([*programs, *(f"{each.number}-cases" for each in chapters)])
     problem = starter_build_problem(built.returncode, built.stdout + built.stderr)
     if problem:
         folder.forget()  # what is compiled already would not warn again
         log = context.write_log("starters-build", built.stdout + built.stderr)
         outcome.failures.append(f"{problem} (see {log})")
         return outcome
-    outcome.fail_all(dict.fromkeys(foreign_chapters(folder.commands(), laboratory.tree.chapters)))
-    _check_with_clang(context, outcome, laboratory.tree)
-    results = run_tests(folder.preset, name_regex=r"^[0-9][0-9]\.[0-9]+ ", env=NOTHING_SKIPPED)
+    outcome.fail_all(dict.fromkeys(foreign_chapters(folder.commands(), tree.chapters)))
+    if with_clang:
+        _check_with_clang(context, outcome, tree)
+    else:
+        outcome.notes.append("Clang's warnings are asked for with --all")
+    numbers = "|".join(chapter.number for chapter in chapters)
+    results = run_tests(folder.preset, name_regex=f"^({numbers})[.]", env=NOTHING_SKIPPED)
     outcome.fail_all(tasks_without_test(chapters, results))
-    for result in results:
-        _check_red(context, outcome, result, None)
+    problems = {result.name: _red_problem(context, result, None) for result in results}
+    for problem in problems.values():
+        outcome.check(problem)
+    if outcome.holds:
+        remember_tests(memory, chapters, problems)
     return outcome
 
 
@@ -168,12 +189,12 @@ def starter_build_problem(code: int, output: str) -> str | None:
     return f"The starters do not compile without a warning: {where}: {warning[2]}"
 
 
-def _check_red(context: Context, outcome: Outcome, result: TestResult, todo: str | None) -> None:
+def _red_problem(context: Context, result: TestResult, todo: str | None) -> str | None:
     problem = red_problem(result, todo)
-    if problem:
-        log = context.write_log(f"open-{todo or 'all'}-{file_name(result.name)}", result.output)
-        problem += f" (see {log})"
-    outcome.check(problem)
+    if problem is None:
+        return None
+    log = context.write_log(f"open-{todo or 'all'}-{file_name(result.name)}", result.output)
+    return f"{problem} (see {log})"
 
 
 def _check_with_clang(context: Context, outcome: Outcome, tree: Tree) -> None:
@@ -223,54 +244,48 @@ def _syntax_problem(args: list[str]) -> str | None:
     return f"A starter has a warning of Clang: {builds.build_failure(finished.stderr)}"
 
 
-def targets_up_to(chapter: Chapter, task: Task) -> list[str]:
-    """What holds the tests of this task and of those before it, and what those run."""
-    done = [each.id for each in chapter.tasks[: chapter.tasks.index(task) + 1]]
-    return targets_of_cases(chapter, lambda case: case.task in done)
+def up_to(chapter: Chapter, task: Task, case: Case) -> bool:
+    """Whether a case is one of this task, or of those before it."""
+    return case.task in [each.id for each in chapter.tasks[: chapter.tasks.index(task) + 1]]
 
 
 def prove_tasks(context: Context) -> Outcome:
-    outcome = Outcome("tests")
-    chapters = all_chapters()
-    laboratory = Laboratory(chapters)
-    folder = laboratory.folder()
-    for position in range(max(len(chapter.tasks) for chapter in chapters)):
-        open_tasks = {
-            chapter: chapter.tasks[position]
-            for chapter in chapters
-            if position < len(chapter.tasks)
-        }
-        context.step(f"open: {', '.join(task.id for task in open_tasks.values())}")
-        for chapter, task in open_tasks.items():
-            laboratory.tree.write_chapter(chapter, with_one_task_open(chapter, task))
-        built = folder.build(
-            [name for pair in open_tasks.items() for name in targets_up_to(*pair)]
-        )
-        if built.returncode != 0:
-            outcome.failures.append(
-                f"With one task open a chapter does not compile: "
-                f"{builds.build_failure(built.stdout + built.stderr)}"
-            )
-            continue
-        _check_round(context, outcome, folder, list(open_tasks.values()))
+    outcome = Outcome("tasks")
+    memory = Memory(context, "tasks")
+    variants = [
+        Variant(task.id, chapter, with_one_task_open(chapter, task), partial(up_to, chapter, task))
+        for chapter in all_chapters()
+        for task in chapter.tasks
+        if not memory.holds(task.id, of_chapter(chapter))
+    ]
+    memory.tell(outcome)
+    if not variants:
+        return outcome
+    beside = origin()
+    beside.build_shared(variants)
+
+    def problem(variant: Variant) -> str | None:
+        failed = beside.make(variant)
+        if failed:
+            said = builds.build_failure(failed.stdout + failed.stderr)
+            return f"With task {variant.name} open its chapter does not compile: {said}"
+        found = "\n".join(_task_problems(context, variant.name, variant.run()))
+        shutil.rmtree(variant.folder)
+        if not found:
+            memory.remember(variant.name, of_chapter(variant.chapter))
+        return found or None
+
+    check_all(outcome, "Opening tasks", variants, problem)
     return outcome
 
 
-def _check_round(
-    context: Context, outcome: Outcome, folder: BuildFolder, open_tasks: Sequence[Task]
-) -> None:
-    """Runs the tests of the open tasks and of those before them."""
-    names = [f"{task.id.split('.')[0]}[.][1-{task.id.split('.')[1]}] " for task in open_tasks]
-    try:
-        results = run_tests(folder.preset, name_regex=f"^({'|'.join(names)})", env=NOTHING_SKIPPED)
-    except CourseError as error:
-        outcome.failures.append(str(error))
-        return
-    opened = {task.id for task in open_tasks}
+def _task_problems(context: Context, task: str, results: Sequence[TestResult]) -> Iterator[str]:
+    """What is wrong with the tests of an open task, and of those before it."""
     for result in results:
-        task = task_of_test(result.name) or ""
-        if task in opened:
-            _check_red(context, outcome, result, task)
-            continue
-        later = next(each for each in opened if each[:2] == task[:2])
-        outcome.check(order_problem(result, later))
+        problem = (
+            _red_problem(context, result, task)
+            if task_of_test(result.name) == task
+            else order_problem(result, task)
+        )
+        if problem:
+            yield problem

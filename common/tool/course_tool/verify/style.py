@@ -3,25 +3,29 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from course_tool import builds, console, packages, processes
+from course_tool import builds, packages, processes
 from course_tool.chapters import all_chapters
 from course_tool.errors import CourseError
 from course_tool.paths import ROOT, relative
 from course_tool.verify import clang_tidy, rules_cpp, rules_pages, rules_python, rules_text
 from course_tool.verify.layout import check_tree
-from course_tool.verify.outcome import Context, Outcome, VerifyOptions
-from course_tool.verify.sources import Rule, Source, listed_files, read_sources
-from course_tool.verify.trees import BuildFolder, cores
+from course_tool.verify.memory import Memory, with_headers
+from course_tool.verify.outcome import Context, Outcome, check_all
+from course_tool.verify.sources import (
+    QUOTES_THE_RULES,
+    Rule,
+    Source,
+    listed_files,
+    read_sources,
+)
+from course_tool.verify.trees import BuildFolder
 
 RULES: tuple[Rule, ...] = (
     *rules_text.RULES,
@@ -46,7 +50,18 @@ def prove_rules(context: Context) -> Outcome:
         outcome.fail_all(problems)
         outcome.proved += not problems
     outcome.fail_all(check_tree(ROOT, names, all_chapters()))
+    outcome.fail_all(british_words([name for name in names if not name.startswith("chapters/")]))
     return outcome
+
+
+def british_words(names: Sequence[str], root: Path = ROOT) -> list[str]:
+    """The course writes American, also in the parts of an identifier; codespell knows both."""
+    args = [sys.executable, "-m", "codespell_lib", "--builtin", "en-GB_to_en-US"]
+    args += ["--regex", "[A-Za-z]+", "--ignore-words-list", "catalogue"]
+    read = [name for name in names if not Source(name, "").matches(*QUOTES_THE_RULES)]
+    said = processes.run([*args, *read], timeout_s=TOOL_TIMEOUT_S, cwd=root).stdout
+    found = re.findall(r"^(\S.*:\d+): (\S+) ==> (.+)$", said, re.MULTILINE)
+    return [f"{at}: {bad!r} is British; the course writes {good!r}." for at, bad, good in found]
 
 
 def check_source(source: Source) -> list[str]:
@@ -121,33 +136,31 @@ def prove_python(context: Context) -> Outcome:
     return outcome
 
 
-def _in_parallel(
-    work: Callable[[Path], str | None], files: Sequence[Path], what: str, outcome: Outcome
-) -> None:
-    with console.progress(what, total=len(files)) as steps, ThreadPoolExecutor(cores()) as pool:
-        for done, problem in enumerate(pool.map(work, files), start=1):
-            steps.at(done, len(files), files[done - 1].name)
-            outcome.check(problem)
-
-
 def prove_headers(context: Context) -> Outcome:
     """Each header alone in a file: it includes what it needs."""
     outcome = Outcome("headers")
     commands = _solution_commands()
     headers = [ROOT / name for name in cpp_files() if name.endswith(".hpp")]
     compiler = shlex.split(commands[0]["command"])[0]
+    memory = Memory(context, "headers", compiler)
 
     def problem(header: Path) -> str | None:
         args = [compiler, "-fsyntax-only", "-x", "c++", "-include", header, "/dev/null"]
-        finished = processes.run([*args, *_flags_near(header, commands)], timeout_s=TOOL_TIMEOUT_S)
+        args += _flags_near(header, commands)
+        content = *map(str, args), with_headers(relative(header))
+        if memory.holds(*content):
+            return None
+        finished = processes.run(args, timeout_s=TOOL_TIMEOUT_S)
         if finished.returncode == 0:
+            memory.remember(*content)
             return None
         return (
             f"{relative(header)} does not compile alone; include what it uses: "
             f"{builds.build_failure(finished.stderr)}"
         )
 
-    _in_parallel(problem, headers, "Compiling each header alone", outcome)
+    check_all(outcome, "Compiling each header alone", headers, problem)
+    memory.note(outcome)
     return outcome
 
 
@@ -155,6 +168,7 @@ def _alone() -> BuildFolder:
     """Where each file is compiled without a precompiled header, and so includes what it uses."""
     folder = BuildFolder("alone")  # for its flags: nothing is built in it
     folder.configure("release", COURSE_WERROR="ON")
+    folder.build(["build.ninja"])  # as a CMakeLists.txt that has changed since then wants it
     return folder
 
 
@@ -165,7 +179,11 @@ def _solution_commands() -> list[dict[str, str]]:
 def _flags_near(header: Path, commands: Iterable[dict[str, str]]) -> list[str]:
     """How a file beside the header is compiled; without any, the first file's flags will do."""
     commands = list(commands)
-    same_folder = [each for each in commands if Path(each["file"]).parent == header.parent]
+    folder = header.parent
+    if folder == ROOT / "tests" / "support":
+        # What tests share may speak of what chapters make: the last chapter's tests see all of it.
+        folder = max((ROOT / "tests").glob("[0-9]*"))
+    same_folder = [each for each in commands if Path(each["file"]).parent == folder]
     words = shlex.split((same_folder or commands)[0]["command"])
     flags = words[1 : words.index("-o")]
     return [*flags, "-I", str(header.parent)]
@@ -186,70 +204,32 @@ def tidy_program(outcome: Outcome) -> str:
 
 
 def prove_tidy(context: Context) -> Outcome:
+    """Asks about the files that were not found clean as they, and all they include, are now."""
     outcome = Outcome("files")
-    check = _tidy_check(context, tidy_program(outcome))
-    _in_parallel(check, _tidy_files(), "clang-tidy", outcome)
-    return outcome
-
-
-def tidy_ahead(work: Path) -> None:
-    """Checks files while the machine has nothing else to do, for prove_tidy to find them known.
-
-    Nothing waits for it: at this priority it gets what tests that wait leave of the processors.
-    """
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    context = Context(VerifyOptions(), work, lambda text: None)
-    check = _tidy_check(context, str(clang_tidy.installed()))
-    with ThreadPoolExecutor(cores()) as pool:
-        list(pool.map(check, _tidy_files()))
-
-
-def _tidy_files() -> list[Path]:
-    return sorted({Path(each["file"]) for each in _solution_commands()})
-
-
-def _tidy_check(context: Context, tidy: str) -> Callable[[Path], str | None]:
-    """What is wrong with a file; one that was found clean as it stands is not asked about again."""
+    tidy = tidy_program(outcome)
     database = _alone().path
-    known = TidyMemory(context.work / "tidy", f"{tidy} {clang_tidy.VERSION}")
+    settings = (ROOT / ".clang-tidy").read_text(encoding="utf-8")
+    memory = Memory(context, "tidy", tidy, clang_tidy.VERSION, settings)
+    commands = {Path(each["file"]): each["command"] for each in _solution_commands()}
 
     def problem(file: Path) -> str | None:
-        if known.was_clean(file):
+        content = commands[file], with_headers(relative(file))
+        if memory.holds(*content):
             return None
         args = [tidy, "-p", database, "--quiet", "--extra-arg=-Wno-unknown-warning-option", file]
         finished = processes.run(args, timeout_s=TOOL_TIMEOUT_S)
         said = finished.stdout + finished.stderr
         if finished.returncode == 0:
-            known.remember(file)
+            memory.remember(*content)
             return None
         log = context.write_log(f"tidy-{file.name}", said)
         return f"{_first_finding(said)} (see {log})"
 
-    return problem
+    check_all(outcome, "clang-tidy", sorted(commands), problem)
+    memory.note(outcome)
+    return outcome
 
 
 def _first_finding(said: str) -> str:
     found = re.search(r"^(\S.*?:\d+):\d+: (?:error|warning): (.*)$", said, re.MULTILINE)
     return f"{found[1].replace(f'{ROOT}/', '')}: {found[2]}" if found else said.strip()[:300]
-
-
-class TidyMemory:
-    """Which files clang-tidy found clean, by the content of all that could change its answer."""
-
-    def __init__(self, folder: Path, program: str) -> None:
-        self._folder = folder
-        everything = hashlib.sha256(program.encode())
-        for name in [".clang-tidy", *(name for name in cpp_files() if name.endswith(".hpp"))]:
-            everything.update(name.encode() + (ROOT / name).read_bytes())
-        self._everything = everything.hexdigest()
-        folder.mkdir(parents=True, exist_ok=True)
-
-    def _key(self, file: Path) -> Path:
-        content = hashlib.sha256(self._everything.encode() + str(file).encode() + file.read_bytes())
-        return self._folder / content.hexdigest()
-
-    def was_clean(self, file: Path) -> bool:
-        return self._key(file).is_file()
-
-    def remember(self, file: Path) -> None:
-        self._key(file).touch()

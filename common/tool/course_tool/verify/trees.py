@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +21,8 @@ from course_tool.verify.cases import programs_of
 
 WORK = BUILD / "verify"
 CONFIGURE_TIMEOUT_S = 300
-BUILD_TIMEOUT_S = 900
+BUILD_TIMEOUT_S = 3600  # minutes on a quiet machine, and many on a busy one
+TEST_TIMEOUT_S = 120  # in all of verify's builds: a machine may be busy, and a student's waits less
 
 _LINKED = ("CMakeLists.txt", "CMakePresets.json", "cmake", "common", "solutions", "tests", ".deps")
 
@@ -109,7 +109,7 @@ class BuildFolder:
                 args,
                 timeout_s=BUILD_TIMEOUT_S,
                 env=builds.PLAIN_ENV,
-                on_line=lambda line: _show(line, steps),
+                on_line=lambda line: builds.show_ninja_line(line, steps),
             )
 
 
@@ -118,13 +118,21 @@ def _cmake_arguments(preset: str, into: Path, definitions: Mapping[str, str]) ->
     compiler = builds.compiler_for(preset)
     if compiler:
         args.append(f"-DCMAKE_CXX_COMPILER={compiler}")
+    definitions = {"COURSE_TEST_TIMEOUT_S": str(TEST_TIMEOUT_S), **definitions}
     return args + [f"-D{name}={value}" for name, value in definitions.items()]
 
 
-def _show(line: str, steps: console.Steps) -> None:
-    found = re.match(r"\[(\d+)/(\d+)\] (.*)", line)
-    if found:
-        steps.at(int(found[1]), int(found[2]), found[3].rsplit("/", 1)[-1][:40])
+def student_build(texts: Mapping[Chapter, Mapping[str, str]]) -> tuple[Tree, BuildFolder]:
+    """A tree whose chapters/ holds these texts of all chapters, and how a student would build it.
+
+    Without debug information: nobody debugs in there.
+    """
+    tree, folder = Tree("student"), BuildFolder("student")
+    tree.make()
+    for chapter, each in texts.items():
+        tree.write_chapter(chapter, each)
+    folder.configure("student", tree.root, CMAKE_CXX_FLAGS_DEBUG="-Og")
+    return tree, folder
 
 
 def targets_of(chapter: Chapter) -> list[str]:

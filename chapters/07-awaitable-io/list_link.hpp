@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// A list whose elements hold their own place in it, so that one can leave without being looked for.
+// Lifetime an element unlinks itself before it goes, and the list is empty before it goes.
+#pragma once
+
+#include <cassert>
+
+namespace uring {
+
+class list_link {
+ public:
+  list_link() = default;
+  list_link(list_link&&) = delete;  // its neighbors hold its address
+
+  [[nodiscard]] bool is_linked() const noexcept { return next_ != nullptr; }
+
+  // Leaves the list it is in, if any.
+  void unlink() noexcept {
+    if (!is_linked()) return;
+    before_->next_ = next_;
+    next_->before_ = before_;
+    next_ = before_ = nullptr;
+  }
+
+ private:
+  template <typename T>
+  friend class linked_list;
+
+  list_link* before_ = nullptr;
+  list_link* next_ = nullptr;
+};
+
+// A list of T, which derives from list_link: a ring of links, one of which is the list's own.
+template <typename T>
+class linked_list {
+ public:
+  linked_list() noexcept { ends_.next_ = ends_.before_ = &ends_; }
+  linked_list(linked_list&&) = delete;  // the first and the last element hold our address
+  ~linked_list() { assert(empty() && "an element outlives its list, or did not unlink()"); }
+
+  [[nodiscard]] bool empty() const noexcept { return ends_.next_ == &ends_; }
+
+  // Of a list that is not empty.
+  [[nodiscard]] T& front() const noexcept { return static_cast<T&>(*ends_.next_); }
+  [[nodiscard]] T& back() const noexcept { return static_cast<T&>(*ends_.before_); }
+
+  void push_back(T& element) noexcept {
+    list_link& link = element;
+    link.next_ = &ends_;
+    link.before_ = ends_.before_;
+    link.before_->next_ = ends_.before_ = &link;
+  }
+
+  // Takes the first out of a list that is not empty.
+  T& pop_front() noexcept {
+    T& first = front();
+    static_cast<list_link&>(first).unlink();
+    return first;
+  }
+
+  // Empties the list and touches no element: they are gone, and did not unlink themselves.
+  void forget() noexcept { ends_.next_ = ends_.before_ = &ends_; }
+
+  // Calls `visit` with each element, the first first. It may not unlink any.
+  template <typename Visit>
+  void for_each(Visit visit) {
+    for (list_link* each = ends_.next_; each != &ends_; each = each->next_) {
+      visit(static_cast<T&>(*each));
+    }
+  }
+
+ private:
+  list_link ends_;
+};
+
+}  // namespace uring

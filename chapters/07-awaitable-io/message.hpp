@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// What one ring says to another, by IORING_OP_MSG_RING, and who hears it.
+// Lifetime the receiver outlives the queue that it is set for, or is replaced.
+// Threads  on_message() is called by the thread that runs the receiving queue.
+// See      io_uring_prep_msg_ring(3)
+#pragma once
+
+#include <cstdint>
+
+namespace uring {
+
+// From another ring, which has sent it with msg_ring_op.
+struct message {
+  std::uint64_t word;  // an even number, such as an address
+  std::int32_t value;
+};
+
+class message_receiver {
+ public:
+  virtual void on_message(const message& arrived) = 0;
+
+ protected:
+  ~message_receiver() = default;
+};
+
+}  // namespace uring

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// A request that ends when its time is up: submitted together with a timeout that is linked to it.
+// Owns     the two operations and their timespec.
+// Lifetime it lives in the awaiting frame. The frame goes on only when the completions of both have
+//          come, because until then the kernel knows their addresses.
+// Threads  the one that runs the queue.
+// Errors   the request's own result, but -ETIME if the deadline ended it. Whatever the request had
+//          achieved by then wins: no byte that was moved is lost.
+// Rule     one completion each: a multishot request has no deadline, but a wait for its next one.
+// See      io_uring_prep_link_timeout(3)
+#pragma once
+
+#include <liburing.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <chrono>
+#include <coroutine>
+#include <optional>
+
+#include "io_operation.hpp"
+#include "io_request.hpp"
+#include "operations.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+// What does not depend on the request: two operations, and how many of them have not completed.
+class deadline_operations {
+ public:
+  // If the request was canceled before it began, neither is started: then `done` keeps -ECANCELED.
+  struct part : io_operation {
+    explicit part(deadline_operations& of) noexcept : io_operation{&on_completion}, whole{of} {}
+
+    static void on_completion(io_operation& self, const completion& done) {
+      assert((done.flags & IORING_CQE_F_MORE) == 0 && "a multishot request can have no deadline");
+      auto& completed = static_cast<part&>(self);
+      completed.done = done;
+      completed.whole.one_completed();
+    }
+
+    deadline_operations& whole;
+    completion done{.user_data = 0, .res = -ECANCELED, .flags = 0};
+  };
+
+  void expect(unsigned parts, std::coroutine_handle<> continuation) noexcept {
+    in_flight_ = parts;
+    continuation_ = continuation;
+  }
+
+  [[nodiscard]] part& request() noexcept { return request_; }
+  [[nodiscard]] part& deadline() noexcept { return deadline_; }
+
+  // How the request ended. If the deadline ended it, its res becomes -ETIME. The deadline's own res
+  // is -ECANCELED if the request was faster, and anything else if the deadline fired. A request
+  // that was ended early has -ECANCELED or -EINTR; any other res is what it achieved, and stays.
+  [[nodiscard]] completion result() const noexcept {
+    completion ended = request_.done;
+    COURSE_TODO("08.4");
+    return ended;
+  }
+
+ private:
+  // One of the in_flight_ operations has completed. The last one resumes the frame, whichever that
+  // is.
+  void one_completed() {
+    COURSE_TODO("08.4");
+  }
+
+  std::coroutine_handle<> continuation_;
+  unsigned in_flight_ = 0;
+  part request_{*this};
+  part deadline_{*this};
+};
+
+template <typename Prepare>
+class [[nodiscard("submitted when awaited")]] deadline_awaiter {
+ public:
+  deadline_awaiter(const io_request<Prepare>& request,
+                   std::optional<std::chrono::nanoseconds> at_most) noexcept
+      : request_{request} {
+    constexpr std::chrono::nanoseconds none{0};
+    if (at_most.has_value()) limit_ = to_timespec(std::max(*at_most, none));
+  }
+  deadline_awaiter(deadline_awaiter&&) = delete;  // the kernel holds addresses of its parts
+
+  bool await_ready() const noexcept { return false; }
+
+  bool await_suspend(std::coroutine_handle<> awaiting) {
+    parts_.expect(limit_.has_value() ? 2 : 1, awaiting);
+    if (limit_.has_value()) return start_both();
+    return request_.io.start(parts_.request(), request_.prepare);
+  }
+
+  auto await_resume() const {
+    return result_of(request_.prepare, request_.io.as_canceled(parts_.result()));
+  }
+
+ private:
+  // Starts the request, linked to a timeout for it, both in one submission. IOSQE_IO_LINK links a
+  // request to the next one in the queue, which io_uring_prep_link_timeout() prepares, with limit_
+  // and no flags. False if the request was canceled before it began: then no timeout is started.
+  bool start_both() {
+    io_queue& queue = request_.io.queue();
+    COURSE_TODO("08.4");
+  }
+
+  io_request<Prepare> request_;
+  std::optional<::__kernel_timespec> limit_;  // without: no deadline
+  deadline_operations parts_;
+};
+
+// Without `at_most` there is no deadline.
+template <typename Prepare>
+auto with_deadline(const io_request<Prepare>& request,
+                   std::optional<std::chrono::nanoseconds> at_most) noexcept {
+  return deadline_awaiter<Prepare>{request, at_most};
+}
+
+}  // namespace uring

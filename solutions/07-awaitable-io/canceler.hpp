@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// What may end operations before they are done. Each is started under one: under its queue's own,
+// which ends nothing, or from chapter 08 on under one that can be asked to.
+// Lifetime it must outlive every operation that was started under it, and its queue outlives it.
+// Threads  the one that runs the queue.
+#pragma once
+
+namespace uring {
+
+class io_operation;
+class io_queue;
+
+class canceler {
+ public:
+  explicit canceler(io_queue& queue) noexcept : queue_{queue} {}
+  canceler(canceler&&) = delete;  // io_handles hold its address
+
+  [[nodiscard]] io_queue& queue() const noexcept { return queue_; }
+  [[nodiscard]] bool is_canceled() const noexcept { return is_canceled_; }
+
+  // `started` is in flight. A list that it is put into here it leaves at its final completion.
+  virtual void watch(io_operation& started) noexcept = 0;
+
+ protected:
+  ~canceler() = default;
+
+  bool is_canceled_ = false;  // once true, for ever: nothing is started under it any more
+
+ private:
+  io_queue& queue_;
+};
+
+}  // namespace uring

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Runs new coroutines up to their first wait. A task that starts a task that starts a task is a
+// call in a call: from a certain depth on the outermost call does it, so the stack stays bounded.
+// Owns     nothing; it holds the handles of frames that are still to be run.
+// Lifetime a frame that is destroyed before it has run is taken out by cancel_first_run().
+// Threads  each has its own depth and its own list.
+#pragma once
+
+#include <algorithm>
+#include <coroutine>
+#include <cstddef>
+#include <new>
+#include <vector>
+
+namespace uring {
+
+inline constexpr int nested_starts_max = 100;
+
+// What the outermost run_to_first_wait() will run: first come, first served.
+class late_starts {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return taken_ == handles_.size(); }
+
+  void push_back(std::coroutine_handle<> started) { handles_.push_back(started); }
+
+  // To erase each one would move all others each time: what is taken is erased when it is half.
+  std::coroutine_handle<> pop_front() noexcept {
+    const std::coroutine_handle<> first = handles_[taken_++];
+    if (2 * taken_ >= handles_.size()) {
+      handles_.erase(handles_.begin(), first_waiting());
+      taken_ = 0;
+    }
+    return first;
+  }
+
+  void remove(std::coroutine_handle<> one) noexcept {
+    handles_.erase(std::remove(first_waiting(), handles_.end(), one), handles_.end());
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::coroutine_handle<>>::iterator first_waiting() noexcept {
+    return handles_.begin() + static_cast<std::ptrdiff_t>(taken_);
+  }
+
+  std::vector<std::coroutine_handle<>> handles_;
+  std::size_t taken_ = 0;  // of them, from the front
+};
+
+// Of this thread. Few are ever in it.
+[[nodiscard]] inline late_starts& late_starts_here() noexcept {
+  static thread_local late_starts late;
+  return late;
+}
+
+// False if there is no memory for that: then it starts at once, one call deeper.
+[[nodiscard]] inline bool leave_to_outermost(std::coroutine_handle<> started) noexcept {
+  try {
+    late_starts_here().push_back(started);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+inline void run_to_first_wait(std::coroutine_handle<> started) {
+  static thread_local int nesting = 0;
+  if (nesting >= nested_starts_max && leave_to_outermost(started)) return;
+  ++nesting;
+  started.resume();
+  while (nesting == 1 && !late_starts_here().empty()) late_starts_here().pop_front().resume();
+  --nesting;
+}
+
+inline void cancel_first_run(std::coroutine_handle<> of) noexcept {
+  late_starts_here().remove(of);
+}
+
+}  // namespace uring

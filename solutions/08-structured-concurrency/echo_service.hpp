@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// A server whose stop is a tree of tasks that ends: what an Echo does for one client, for all that
+// Clients brings.
+// Owns     its listener, and every session until it has ended.
+// Lifetime the context and `stop_fd` must outlive it.
+// Threads  the one that runs the context.
+// Errors   serve_until_stopped() throws std::system_error if the listener or the ring is broken;
+//          how a client's connection ends concerns that client only.
+// Rule     a stop ends the waits for more; what has arrived is echoed, for stop_grace_ms at most.
+#pragma once
+
+#include <poll.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <utility>
+
+#include "accepted.hpp"
+#include "cancel_source.hpp"
+#include "errors.hpp"
+#include "finally.hpp"
+#include "io_context.hpp"
+#include "operations.hpp"
+#include "scope.hpp"
+#include "task.hpp"
+#include "unique_fd.hpp"
+#include "when_any.hpp"
+
+namespace uring {
+
+template <typename Echo, typename Clients = accept_each>
+class echo_service {
+ public:
+  static constexpr std::chrono::milliseconds stop_grace_ms{1000};
+  static constexpr std::chrono::milliseconds accept_retry_ms{1000};
+
+  // Makes the Echo of `options` and the two sources that end it.
+  template <typename... Options>
+  echo_service(io_context& context, common::unique_fd listener, int stop_fd, Options&... options)
+      : context_{context},
+        listener_{std::move(listener)},
+        stop_fd_{stop_fd},
+        echo_{options..., waiting_, sessions_.source()} {}
+  echo_service(echo_service&&) = delete;  // its tasks hold its address
+
+  // --8<-- [start:tree]
+  // Ends when the listener is broken, or when a stop was asked for and all sessions have ended.
+  task<> serve_until_stopped() {
+    cancel_source over{context_};
+    (void)co_await when_any(over, sessions_.run(accept_clients()), stop_in_order(over));
+  }
+
+ private:
+  // At first only the waits for more end. A while later the rest ends, too: a client that has not
+  // taken its echo by then does not get all of it.
+  task<> stop_in_order(cancel_source& over) {
+    (void)co_await poll_op(over, stop_fd_, POLLIN);
+    waiting_.cancel();
+    (void)co_await timeout_op(over, stop_grace_ms);
+    sessions_.cancel();
+  }
+  // --8<-- [end:tree]
+
+  task<> accept_clients() {
+    Clients arriving{waiting_, listener_.get()};
+    co_await finally(serve_each(arriving), arriving.end());
+    listener_.reset();
+  }
+
+  task<> serve_each(Clients& arriving) {
+    for (;;) {
+      accepted next = co_await arriving.next();
+      if (next.client.valid()) {
+        sessions_.spawn(serve(std::move(next.client)));
+        continue;
+      }
+      if (next.result.error() == ECANCELED) co_return;
+      switch (common::classify_accept_errno(next.result.error())) {
+        case common::accept_failure::try_again:
+        case common::accept_failure::nothing_waiting:
+          break;
+        case common::accept_failure::out_of_descriptors:
+          if (left_ == left_at_limit_) co_await wait_for_a_client_to_leave();
+          left_at_limit_ = left_;
+          break;
+        case common::accept_failure::listener_broken:
+          next.result.or_throw("accept");
+      }
+    }
+  }
+
+  // A while is enough, too: the limit may be the system's, and other programs close descriptors.
+  task<> wait_for_a_client_to_leave() {
+    cancel_source pause{child_of{waiting_}};
+    until_one_leaves_ = &pause;
+    (void)co_await timeout_op(pause, accept_retry_ms);
+    until_one_leaves_ = nullptr;
+  }
+
+  task<> serve(common::unique_fd socket) {
+    co_await echo_.run(socket.get());
+    socket.reset();
+    ++left_;
+    if (until_one_leaves_ != nullptr) until_one_leaves_->cancel();
+  }
+
+  io_context& context_;
+  common::unique_fd listener_;
+  int stop_fd_;
+  scope sessions_{context_};                             // and the task that accepts
+  cancel_source waiting_{child_of{sessions_.source()}};  // for a client, or for a client's bytes
+  cancel_source* until_one_leaves_ = nullptr;
+  std::size_t left_ = 0;           // clients that were here
+  std::size_t left_at_limit_ = 0;  // so many had left when there was no descriptor: none is news
+  Echo echo_;
+};
+
+}  // namespace uring

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// What must be awaited at the end of a coroutine, however it ends: a destructor cannot co_await.
+// Owns     both tasks.
+// Lifetime what they refer to must live until this task has ended.
+// Threads  that of the coroutine which awaits it.
+// Errors   what `body` throws; what `cleanup` throws, if the body did not.
+// Rule     for whatever has an end to wait for, such as a stream: next() in the body, and
+//          co_await finally(consume(stream), stream.end()).
+#pragma once
+
+#include <utility>
+
+#include "outcome.hpp"
+#include "task.hpp"
+
+namespace uring {
+
+template <typename T>
+task<T> finally(task<T> body, task<> cleanup) {
+  outcome<T> of_body = co_await std::move(body).as_outcome();
+  outcome<void> of_cleanup = co_await std::move(cleanup).as_outcome();
+  if (of_body.has_value()) of_cleanup.take();
+  co_return of_body.take();
+}
+
+}  // namespace uring

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// Task 07.1: a turn of the loop. The test is the kernel, and the operations only take notes.
+#include <catch2/catch_test_macros.hpp>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "errors.hpp"
+#include "io_handle.hpp"
+#include "io_operation.hpp"
+#include "io_queue.hpp"
+#include "manual_ring.hpp"
+#include "noting_canceler.hpp"
+
+using namespace std::chrono_literals;
+using course_test::manual_ring;
+using uring::io_queue;
+
+namespace {
+
+// Keeps every completion that it is told of.
+class noting : public uring::io_operation {
+ public:
+  noting() : io_operation{&on_completion} {}
+
+  std::vector<uring::completion> told;
+
+ private:
+  static void on_completion(io_operation& self, const uring::completion& done) {
+    static_cast<noting&>(self).told.push_back(done);
+  }
+};
+
+void start_nop(io_queue& queue, uring::io_operation& operation) {
+  queue.start(operation, [](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); });
+}
+
+class last_message final : public uring::message_receiver {
+ public:
+  void on_message(const uring::message& arrived) override {
+    word = arrived.word;
+    value = arrived.value;
+    ++count;
+  }
+
+  std::uint64_t word = 0;
+  std::int32_t value = 0;
+  int count = 0;
+};
+
+}  // namespace
+
+TEST_CASE("07.1 a turn brings a completion to its operation", "[07.1]") {
+  io_queue queue;
+  manual_ring kernel{queue};
+  noting operation;
+  start_nop(queue, operation);
+  REQUIRE(queue.in_flight() == 1);
+  kernel.answer(kernel.take(), -ECONNRESET, IORING_CQE_F_SOCK_NONEMPTY);
+  UNSCOPED_INFO("the completion has come, and its operation was not told: deliver() it");
+  REQUIRE(operation.told.size() == 1);
+  CHECK(operation.told[0].res == -ECONNRESET);
+  CHECK(operation.told[0].flags == IORING_CQE_F_SOCK_NONEMPTY);
+  CHECK(queue.in_flight() == 0);
+}
+
+TEST_CASE("07.1 a turn delivers everything that has completed", "[07.1]") {
+  io_queue queue;
+  manual_ring kernel{queue};
+  std::vector<noting> operations(3);
+  std::vector<course_test::scripted_answer> answers;
+  for (noting& each : operations) {
+    start_nop(queue, each);
+    answers.push_back({.user_data = kernel.take().user_data, .res = 1});
+  }
+  kernel.turn(answers);
+  UNSCOPED_INFO("one turn may bring many completions: deliver all of them");
+  REQUIRE(queue.in_flight() == 0);
+  for (const noting& each : operations) CHECK(each.told.size() == 1);
+}
+
+TEST_CASE("07.1 a turn delivers whatever has ended its wait", "[07.1]") {
+  for (const int error : {EINTR, ETIME, EAGAIN}) {
+    io_queue queue;
+    manual_ring kernel{queue};
+    noting operation;
+    start_nop(queue, operation);
+    kernel.ring().fail_next_wait(error);
+    kernel.answer(kernel.take(), 0);
+    UNSCOPED_INFO("the wait ended with " << common::describe_errno(error)
+                                         << ", and a completion had come all the same: reap() "
+                                            "after every wait, whatever it returned");
+    CHECK(operation.told.size() == 1);
+  }
+}
+
+TEST_CASE("07.1 a turn is one system call", "[07.1]") {
+  io_queue queue;
+  manual_ring kernel{queue};
+  std::vector<noting> operations(3);
+  std::vector<course_test::scripted_answer> answers;
+  for (noting& each : operations) {
+    start_nop(queue, each);
+    answers.push_back({.user_data = reinterpret_cast<std::uint64_t>(&each), .res = 0});
+  }
+  const int before = kernel.ring().system_calls();
+  kernel.turn(answers);
+  UNSCOPED_INFO("submit_and_wait() submits and waits in one call: a submit of its own is one more");
+  CHECK(kernel.ring().system_calls() - before == 1);
+  CHECK(kernel.waiting() == 3);
+}
+
+TEST_CASE("07.1 a wait has no time limit, except while everything stops", "[07.1]") {
+  io_queue queue;
+  manual_ring kernel{queue};
+  noting operation;
+  start_nop(queue, operation);
+  kernel.turn({});
+  UNSCOPED_INFO("nothing is to be done before a completion: a limit only wakes the thread for it");
+  CHECK_FALSE(kernel.ring().last_limit().has_value());
+  kernel.answer(kernel.take(), 0);
+
+  queue.stop();
+  start_nop(queue, operation);
+  const std::uint64_t started = kernel.take().user_data;
+  kernel.turn({{.user_data = started, .res = -ECANCELED}});
+  UNSCOPED_INFO(
+      "during a stop an operation may have been missed by the cancel, which is repeated "
+      "after wait_at_most(): give that to the wait");
+  REQUIRE(kernel.ring().last_limit().has_value());
+  CHECK(*kernel.ring().last_limit() <= 100ms);
+}
+
+TEST_CASE("07 an operation with more completions to come stays in flight") {
+  io_queue queue;
+  manual_ring kernel{queue};
+  noting operation;
+  start_nop(queue, operation);
+  const ::io_uring_sqe request = kernel.take();
+  kernel.answer(request, 1, IORING_CQE_F_MORE);
+  kernel.answer(request, 2, IORING_CQE_F_MORE | course_test::in_buffer(9));
+  UNSCOPED_INFO("IORING_CQE_F_MORE: the kernel goes on working for it");
+  CHECK(queue.in_flight() == 1);
+  kernel.answer(request, 3, IORING_CQE_F_NOTIF);
+  CHECK(queue.in_flight() == 0);
+  REQUIRE(operation.told.size() == 3);
+  CHECK(operation.told[1].flags >> IORING_CQE_BUFFER_SHIFT == 9);
+  CHECK(operation.told[2].flags == IORING_CQE_F_NOTIF);
+}
+
+TEST_CASE("07 a request that nobody hears of is in flight until it completes") {
+  io_queue queue;
+  manual_ring kernel{queue};
+  queue.start_unheard([](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); });
+  CHECK(queue.in_flight() == 1);
+  kernel.answer(kernel.take(), -ENOENT);
+  CHECK(queue.in_flight() == 0);
+}
+
+TEST_CASE("07 a message goes to the receiver, word and value, and is no operation in flight") {
+  io_queue queue;
+  manual_ring kernel{queue};
+  last_message received;
+  queue.set_receiver(&received);
+  noting operation;
+  start_nop(queue, operation);
+  kernel.bring({.word = 0xfeed'beef'cafe, .value = -17});
+  CHECK(received.count == 1);
+  CHECK(received.word == 0xfeed'beef'cafe);
+  CHECK(received.value == -17);
+  UNSCOPED_INFO("the operation has not completed; a message must not be counted as its completion");
+  CHECK(queue.in_flight() == 1);
+  CHECK(operation.told.empty());
+  kernel.answer(kernel.take(), 0);
+  CHECK(received.count == 1);
+}
+
+TEST_CASE("07 an unexpected message is dropped, and what is in flight stays so") {
+  io_queue queue;
+  manual_ring kernel{queue};
+  kernel.bring({.word = 2, .value = 1});
+  UNSCOPED_INFO("nothing is in flight, and a message must not make that less than nothing");
+  CHECK(queue.in_flight() == 0);
+  noting operation;
+  start_nop(queue, operation);
+  const ::io_uring_sqe request = kernel.take();
+  kernel.turn({{.user_data = 8 | io_queue::message_bit, .res = 5},
+               {.user_data = request.user_data, .res = 3},
+               {.user_data = 16 | io_queue::message_bit, .res = 5}});
+  CHECK(queue.in_flight() == 0);
+  REQUIRE(operation.told.size() == 1);
+  CHECK(operation.told[0].res == 3);
+}
+
+TEST_CASE("07 a closed queue starts nothing") {
+  io_queue queue;
+  manual_ring kernel{queue};
+  noting operation;
+  course_test::noting_canceler canceler{queue};
+  const uring::io_handle io{canceler};
+  CHECK(queue.close());
+  start_nop(queue, operation);
+  UNSCOPED_INFO("true: it suspends, and stays so until its frame is destroyed");
+  CHECK(io.start(operation, [](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); }));
+  UNSCOPED_INFO("an operation that is not in flight would stay in the list when it is gone");
+  CHECK(canceler.in_flight.empty());
+  CHECK(queue.in_flight() == 0);
+  CHECK(kernel.waiting() == 0);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// What the system does to a server and cannot be made to do at will: an accept that fails, a thread
+// that is refused, one that is faster or slower than its maker. And what a server does that no
+// client can see: with which flags it accepts, and what it does without its mutex, or with it.
+// The linker puts functions of ours before the real ones, in programs that link
+// test-scripted-calls, and in no other.
+// Owns     one switch each, for as long as the object lives; one of a kind at a time.
+// Lifetime the switch is back when the destructor returns.
+// Threads  any; the calls are whichever threads make them, the test's own too.
+// See      accept(2), "Error handling"; pthread_create(3); ld(1), --wrap
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <limits>
+
+namespace course_test {
+
+// How many accepts the kernel was asked for, by every thread; the last of them may still sleep, and
+// no script will touch it.
+[[nodiscard]] std::size_t accepts_begun();
+
+// The flags of the last accept4() that was begun; 0 for accept().
+[[nodiscard]] int last_accept_flags();
+
+// The next accepts, of every thread and listener, fail with `error` before the kernel is asked.
+class [[nodiscard]] failing_accepts {
+ public:
+  static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+
+  explicit failing_accepts(int error, std::size_t failures_max = unlimited);
+  failing_accepts(failing_accepts&&) = delete;
+  ~failing_accepts();
+
+  [[nodiscard]] std::size_t failures() const;  // so far
+};
+
+// std::thread's constructor throws, as when the system has no thread left: EAGAIN. The first
+// `started` threads are still given out.
+class [[nodiscard]] refused_threads {
+ public:
+  explicit refused_threads(std::size_t started = 0);
+  refused_threads(refused_threads&&) = delete;
+  ~refused_threads();
+};
+
+// std::thread's constructor returns `later` than the thread has begun to run.
+class [[nodiscard]] fast_threads {
+ public:
+  explicit fast_threads(std::chrono::milliseconds later);
+  fast_threads(fast_threads&&) = delete;
+  ~fast_threads();
+};
+
+// std::thread's constructor returns, and the thread begins when release() is called.
+class [[nodiscard]] held_threads {
+ public:
+  held_threads();
+  held_threads(held_threads&&) = delete;
+  ~held_threads() { release(); }
+
+  void release();
+};
+
+// Counts what threads other than the one that made it do with a mutex held, or without one. A call
+// is counted before it is made, so a client that sees its effect can rely on the count.
+class [[nodiscard]] mutex_watch {
+ public:
+  mutex_watch();
+  mutex_watch(mutex_watch&&) = delete;
+  ~mutex_watch();
+
+  [[nodiscard]] std::size_t closes_without() const;        // close()
+  [[nodiscard]] std::size_t list_changes_without() const;  // an insert into a std::list, an erase
+  [[nodiscard]] std::size_t receives_with() const;         // recv()
+};
+
+}  // namespace course_test

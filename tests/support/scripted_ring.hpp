@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// A kernel that answers by script, in orders that the real one rarely gives. For programs that link
+// test-scripted-ring: there the linker puts functions of ours before io_uring_submit and
+// io_uring_submit_and_wait_timeout. manual_ring.hpp is for tests that answer one at a time.
+// Owns     the script, while the object lives; one at a time.
+// Lifetime make it before the io_context whose ring it plays, and let it go after that.
+// Threads  the one that runs the io_context. Without such an object every call is the real one.
+// Errors   std::logic_error out of io_context::run() if the loop waits and the script has nothing.
+// Rule     no request reaches the kernel: it is taken from the queue and handed to the script.
+// See      ld(1), --wrap
+#pragma once
+
+#include <liburing.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace course_test {
+
+// One CQE. Its flags: IORING_CQE_F_MORE, IORING_CQE_F_NOTIF, or in_buffer().
+struct scripted_answer {
+  std::uint64_t user_data;
+  std::int32_t res;
+  std::uint32_t flags = 0;
+};
+
+// The flags of a completion whose bytes lie in this buffer of a pool.
+[[nodiscard]] constexpr std::uint32_t in_buffer(std::uint16_t buffer_id) noexcept {
+  return IORING_CQE_F_BUFFER | std::uint32_t{buffer_id} << IORING_CQE_BUFFER_SHIFT;
+}
+
+// What was submitted since the last turn, in order; and what completes in this one.
+using script = std::function<std::vector<scripted_answer>(const std::vector<::io_uring_sqe>&)>;
+
+// Takes what stands in a submission queue out of it, as the kernel would.
+[[nodiscard]] std::vector<::io_uring_sqe> take_prepared(::io_uring& ring);
+
+class [[nodiscard]] scripted_ring {
+ public:
+  explicit scripted_ring(script play);
+  scripted_ring(scripted_ring&&) = delete;
+  ~scripted_ring();
+
+  // The next wait takes what was submitted and answers by the script, and then fails with `error`
+  // (EINTR, ETIME, EAGAIN): a wait and its completions are two things.
+  void fail_next_wait(int error);
+
+  // How often the kernel would have been entered so far.
+  [[nodiscard]] int system_calls() const;
+
+  // How long the last wait was to last at most; without a value it had no limit.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> last_limit() const;
+};
+
+}  // namespace course_test
