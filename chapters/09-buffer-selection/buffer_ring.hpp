@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// A ring of buffers that this program fills and the kernel empties, with no request and no system
+// call for either: the third ring that both share.
+// Owns     the ring's memory and its registration; the buffers are the caller's.
+// Lifetime the queue and every buffer that was given must outlive it. No request that selects from
+//          the group may be in flight when it ends.
+// Threads  the one that runs the queue.
+// Errors   std::system_error: EINVAL on a kernel before 5.19, EEXIST if the group has a ring
+//          already, ENOMEM.
+// Rule     the tail is a 16-bit counter that only grows and wraps. The slot is the tail, masked.
+// See      io_uring_register_buf_ring(3), io_uring_buf_ring_add(3)
+#pragma once
+
+#include <liburing.h>
+#include <sys/mman.h>
+
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "buffer_supply.hpp"
+#include "errors.hpp"
+#include "io_queue.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+// The tail lies over the first entry's unused bytes. In the kernel's own header of Debian 12 it
+// does not, in C++: then every buffer would stand eight bytes off.
+static_assert(offsetof(::io_uring_buf_ring, bufs) == 0,
+              "include <liburing.h> before other headers");
+static_assert(sizeof(::io_uring_buf) == 16);
+
+class buffer_ring final : public buffer_supply {
+ public:
+  // Room for `count` buffers; the kernel wants a power of two.
+  buffer_ring(io_queue& queue, buffer_group group, std::size_t count)
+      : queue_{queue}, group_{group}, entries_{std::bit_ceil(count)} {
+    assert(count > 0 && count <= buffers_max && "a buffer ring has 1 to 32768 entries");
+    map();
+    register_it();
+  }
+  buffer_ring(buffer_ring&&) = delete;  // the kernel holds the address of its memory
+  ~buffer_ring() {
+    ::io_uring_unregister_buf_ring(&queue_.handle(), group_);
+    ::munmap(ring_, bytes());
+  }
+
+  [[nodiscard]] buffer_group group() const noexcept override { return group_; }
+
+  // Writes one entry and moves the tail, which makes the entry the kernel's. Two helpers of
+  // liburing do it: io_uring_buf_ring_add() writes the entry that is `offset` after the tail (here
+  // 0), and io_uring_buf_ring_advance() stores the tail with release order.
+  void give(buffer_id id, std::span<std::byte> bytes) override {
+    COURSE_TODO("09.1");
+  }
+
+  // For tests: what the kernel reads.
+  [[nodiscard]] const ::io_uring_buf_ring& shared() const noexcept { return *ring_; }
+  [[nodiscard]] std::size_t entries() const noexcept { return entries_; }
+
+ private:
+  [[nodiscard]] std::size_t bytes() const noexcept { return entries_ * sizeof(::io_uring_buf); }
+
+  // Zeroed memory that begins at a page, as the kernel demands.
+  void map() {
+    constexpr int access = PROT_READ | PROT_WRITE;
+    void* const memory = ::mmap(nullptr, bytes(), access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) common::throw_errno("mmap of a buffer ring");
+    ring_ = static_cast<::io_uring_buf_ring*>(memory);
+  }
+
+  // Tells the kernel where the ring is, how many entries it has, and its group (ring_addr,
+  // ring_entries and bgid of a zeroed io_uring_buf_reg), by io_uring_register_buf_ring() with no
+  // flags. On failure, which is a negative errno, nothing of this object is left behind.
+  void register_it() {
+    COURSE_TODO("09.1");
+  }
+
+  io_queue& queue_;
+  buffer_group group_;
+  std::size_t entries_;
+  ::io_uring_buf_ring* ring_ = nullptr;
+};
+
+}  // namespace uring

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// The echo of one client, in buffers that belong to all: none of them while the client is silent.
+// Owns     what one client has not taken of its echo, and nothing else.
+// Lifetime pool and sources outlive every run().
+// Threads  the one that runs the queue.
+// Errors   how a connection ends concerns that client only.
+// Rule     a buffer is not held while the client is waited for: the rest of a short send is copied.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "buffer_pool.hpp"
+#include "cancel_source.hpp"
+#include "operations.hpp"
+#include "pool_operations.hpp"
+#include "task.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+class pool_echo {
+ public:
+  // When `waiting` is canceled, nobody waits for more bytes; when `given_up` is, nor for room.
+  pool_echo(buffer_pool& pool, cancel_source& waiting, cancel_source& given_up) noexcept
+      : pool_{pool}, waiting_{waiting}, given_up_{given_up} {}
+
+  task<> run(int socket) {
+    while (!given_up_.is_canceled()) {
+      // During a stop it takes only what is there already.
+      const bool stops = waiting_.is_canceled();
+      cancel_source& source = stops ? given_up_ : waiting_;
+      received got = co_await recv_op(source, socket, pool_, stops ? MSG_DONTWAIT : 0);
+      if (got.result.error() == ENOBUFS) {
+        // Every buffer may have come home since the kernel said so, in the same turn. Then there is
+        // no return to wait for.
+        if (pool_.lent() == 0) continue;
+        got = co_await recv_into_next_return(source, socket, pool_);
+      }
+      if (stops && got.result.error() == EAGAIN) co_return;  // nothing more has arrived
+      if (got.result.error() == ECANCELED || got.result.is_passing()) continue;
+      if (!got.result || got.result.count() == 0) co_return;
+      // Send it back out of the buffer, without a wait (MSG_DONTWAIT: -EAGAIN or a short count).
+      // What the socket did not take is copied into a vector, the buffer goes home, and only then
+      // send_rest() waits. On to the next recv if all was sent; co_return if the client is lost.
+      COURSE_TODO("09.4");
+    }
+  }
+
+  // What the client did not take at once, however long it takes. False if the client is lost.
+  task<bool> send_rest(int socket, std::span<const std::byte> rest) {
+    while (!rest.empty()) {
+      const io_result sent = co_await send_op(given_up_, socket, rest);
+      if (sent.is_passing()) continue;
+      if (!sent) co_return false;
+      rest = rest.subspan(sent.count());
+    }
+    co_return true;
+  }
+
+ private:
+  buffer_pool& pool_;
+  cancel_source& waiting_;
+  cancel_source& given_up_;
+};
+
+}  // namespace uring

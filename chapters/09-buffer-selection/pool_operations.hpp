@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// A recv whose buffer the kernel picks when there is something to put into it.
+// Lifetime the pool and the descriptor must live until co_await has returned; the pool also until
+//          the result is gone.
+// Threads  the one that runs the queue.
+// Errors   received::result; -ENOBUFS if bytes have come and every buffer is lent.
+// Rule     the result holds the buffer: as long as it lives, nobody else writes there.
+// See      io_uring_prep_recv(3), io_uring_provided_buffers(7)
+#pragma once
+
+#include <liburing.h>
+#include <sys/socket.h>
+
+#include "buffer_pool.hpp"
+#include "io_request.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+// The buffer that a completion has taken out of the kernel's group, or none. It has taken one only
+// if IORING_CQE_F_BUFFER is set; then the flags hold its id above IORING_CQE_BUFFER_SHIFT, and the
+// pool lends it. That holds for a failed or canceled recv as for any other.
+[[nodiscard]] inline buffer_lease take_buffer(buffer_pool& pool, const completion& done) {
+  COURSE_TODO("09.2");
+}
+
+struct prepare_pool_recv {
+  int fd;
+  buffer_pool* pool;
+  int flags;
+
+  // A recv that brings no buffer: no address, and 0 for "as much as the buffer holds". The flag
+  // IOSQE_BUFFER_SELECT asks for one of the group in buf_group. IORING_RECVSEND_POLL_FIRST (in
+  // ioprio) makes the kernel wait for bytes before it looks for a buffer; with MSG_DONTWAIT it must
+  // not be there.
+  void operator()(::io_uring_sqe& sqe) const {
+    COURSE_TODO("09.2");
+  }
+
+  received result(const completion& done) const {
+    return {.result = io_result{done.res}, .lease = take_buffer(*pool, done)};
+  }
+};
+
+inline auto recv_op(const io_handle& io, int fd, buffer_pool& from, int flags = 0) {
+  return io_request{io, prepare_pool_recv{fd, &from, flags}};
+}
+
+}  // namespace uring

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// Buffers that a whole server shares. Each is in exactly one place: with the kernel, or lent to one
+// coroutine.
+// Owns     the memory of all buffers.
+// Lifetime the queue and the supply outlive it; it outlives every lease and every wait.
+// Threads  the one that runs the queue.
+// Errors   std::bad_alloc. A return terminates if the ring takes no more requests.
+// Rule     a lease is short. It is held while our own code runs, not for as long as a client
+//          pleases.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cassert>
+#include <cerrno>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "buffer_supply.hpp"
+#include "cancel_source.hpp"
+#include "io_queue.hpp"
+#include "io_result.hpp"
+#include "operations.hpp"
+#include "task.hpp"
+#include "todo.hpp"
+#include "waiting_line.hpp"
+
+namespace uring {
+
+class buffer_pool;
+
+// One buffer that is not the kernel's at present. It goes home with this object.
+class [[nodiscard]] buffer_lease {
+ public:
+  buffer_lease() noexcept = default;
+  buffer_lease(buffer_pool& from, buffer_id id) noexcept : pool_{&from}, id_{id} {}
+  buffer_lease(buffer_lease&& other) noexcept
+      : pool_{std::exchange(other.pool_, nullptr)}, id_{other.id_} {}
+  buffer_lease& operator=(buffer_lease other) noexcept {
+    std::swap(pool_, other.pool_);
+    std::swap(id_, other.id_);
+    return *this;
+  }
+  ~buffer_lease();
+
+  [[nodiscard]] explicit operator bool() const noexcept { return pool_ != nullptr; }
+  [[nodiscard]] buffer_id id() const noexcept { return id_; }
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept;  // all of the buffer
+
+ private:
+  buffer_pool* pool_ = nullptr;
+  buffer_id id_ = 0;
+};
+
+struct buffer_options {
+  std::size_t count = 1024;
+  std::size_t bytes = 4096;
+};
+
+class buffer_pool {
+ public:
+  // Gives all of them to the kernel.
+  buffer_pool(io_queue& queue, buffer_supply& supply, const buffer_options& options);
+  buffer_pool(buffer_pool&&) = delete;  // leases hold its address
+  ~buffer_pool() { assert(lent_ == 0 && "a buffer is still lent"); }
+
+  [[nodiscard]] buffer_group group() const noexcept { return supply_.group(); }
+  [[nodiscard]] std::size_t size() const noexcept { return options_.count; }
+  [[nodiscard]] std::size_t lent() const noexcept { return lent_; }
+
+  // A completion has taken this buffer out of the kernel's group.
+  [[nodiscard]] buffer_lease lend(buffer_id id) noexcept {
+    assert(id < options_.count && "the kernel named a buffer that is not of this pool");
+    ++lent_;
+    return buffer_lease{*this, id};
+  }
+
+  // const buffer_lease next = co_await pool.next_return(source): the next buffer that comes home,
+  // first come first served; an empty lease if the source was canceled before.
+  [[nodiscard]] waiting_line<buffer_lease>::place next_return(cancel_source& source) noexcept {
+    return {line_, &source};
+  }
+
+ private:
+  friend class buffer_lease;
+
+  [[nodiscard]] std::span<std::byte> bytes_of(buffer_id id) const noexcept {
+    return {memory_.get() + id * options_.bytes, options_.bytes};
+  }
+
+  // A lease has ended. Unless a coroutine waits, the buffer goes home to the kernel.
+  void take_back(buffer_id id) {
+    if (!line_.empty()) return hand_on(id);
+    --lent_;
+    supply_.give(id, bytes_of(id));
+  }
+
+  // A lease has ended while coroutines wait in line_. Who has the buffer now? Not the kernel: there
+  // any other recv could take it first. The buffer stays lent.
+  void hand_on(buffer_id id) {
+    // --8<-- [start:task-09-3]
+    line_.give_to_first(buffer_lease{*this, id});
+    // --8<-- [end:task-09-3]
+  }
+
+  buffer_supply& supply_;
+  buffer_options options_;
+  std::unique_ptr<std::byte[]> memory_;
+  std::size_t lent_ = 0;
+  waiting_line<buffer_lease> line_;
+};
+
+// The memory is not touched here: it costs nothing until a buffer is written to.
+inline buffer_pool::buffer_pool(io_queue& queue, buffer_supply& supply,
+                                const buffer_options& options)
+    : supply_{supply},
+      options_{options},
+      memory_{std::make_unique_for_overwrite<std::byte[]>(options.count * options.bytes)},
+      line_{queue} {
+  assert(options.count > 0 && options.count <= buffers_max && options.bytes > 0);
+  for (std::size_t id = 0; id < options.count; ++id) {
+    supply_.give(static_cast<buffer_id>(id), bytes_of(static_cast<buffer_id>(id)));
+  }
+}
+
+inline buffer_lease::~buffer_lease() {
+  if (pool_ != nullptr) pool_->take_back(id_);
+}
+
+inline std::span<std::byte> buffer_lease::bytes() const noexcept {
+  assert(pool_ != nullptr && "an empty lease has no bytes: was the wait canceled?");
+  return pool_->bytes_of(id_);
+}
+
+// How a recv ended whose buffer is the pool's.
+struct [[nodiscard]] received {
+  io_result result;
+  buffer_lease lease;
+
+  // What has come, if anything has.
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+    if (!lease || !result) return {};
+    return lease.bytes().first(result.count());
+  }
+};
+
+// For a client whose bytes have come when no buffer was left: waits for the next one that comes
+// home, and receives into it at once (MSG_DONTWAIT). -EAGAIN: its bytes are gone meanwhile, or
+// never were; -ECANCELED: `source` was canceled first.
+inline task<received> recv_into_next_return(cancel_source& source, int fd, buffer_pool& from) {
+  // --8<-- [start:task-09-3b]
+  buffer_lease next = co_await from.next_return(source);
+  if (!next) co_return received{io_result{-ECANCELED}, {}};
+  const io_result result = co_await recv_op(source, fd, next.bytes(), MSG_DONTWAIT);
+  co_return received{result, std::move(next)};
+  // --8<-- [end:task-09-3b]
+}
+
+}  // namespace uring

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The way before buffer rings: each buffer is given to the kernel by a request of its own.
+// Owns     nothing; the kernel keeps a list of what it was given.
+// Lifetime the queue must outlive it, and so must every buffer that was given.
+// Threads  the one that runs the queue.
+// Errors   std::system_error out of the queue's turn() if the kernel has no memory for its list.
+// Rule     a request a buffer and a completion a buffer: what chapter 09 counts, and then does
+//          without.
+// See      io_uring_prep_provide_buffers(3)
+#pragma once
+
+#include <liburing.h>
+
+#include <cstddef>
+#include <span>
+
+#include "buffer_supply.hpp"
+#include "errors.hpp"
+#include "io_operation.hpp"
+#include "io_queue.hpp"
+
+namespace uring {
+
+class provided_buffers final : public buffer_supply {
+ public:
+  provided_buffers(io_queue& queue, buffer_group group) noexcept : queue_{queue}, group_{group} {}
+
+  [[nodiscard]] buffer_group group() const noexcept override { return group_; }
+
+  // --8<-- [start:provide]
+  void give(buffer_id id, std::span<std::byte> bytes) override {
+    queue_.start(provided_, [&](::io_uring_sqe& sqe) {
+      ::io_uring_prep_provide_buffers(&sqe, bytes.data(), static_cast<int>(bytes.size()), 1, group_,
+                                      id);
+    });
+  }
+  // --8<-- [end:provide]
+
+ private:
+  static void on_provided(io_operation&, const completion& done) {
+    if (done.res < 0) common::throw_error(done.res, "IORING_OP_PROVIDE_BUFFERS");
+  }
+
+  io_queue& queue_;
+  buffer_group group_;
+  io_operation provided_{&on_provided};  // of every request: they say nothing but that
+};
+
+}  // namespace uring
