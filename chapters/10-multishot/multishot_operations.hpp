@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Requests that are submitted once: for all clients of a listener, for all bytes of a client. A
+// stream makes items of their completions.
+// Lifetime descriptors stay open until the stream has ended; the pool outlives every item.
+// Threads  the one that runs the queue.
+// Errors   the item's result. -EMFILE ends an accept, and -ENOBUFS a recv: bytes have come, and no
+//          buffer is left.
+// Rule     an item owns what its completion has brought: a descriptor, a buffer. While a recv is
+//          armed it takes buffers, whether anybody takes its items or not.
+// See      io_uring_prep_multishot_accept(3), io_uring_prep_recv_multishot(3)
+#pragma once
+
+#include <liburing.h>
+#include <sys/socket.h>
+
+#include "accepted.hpp"
+#include "buffer_pool.hpp"
+#include "io_result.hpp"
+#include "pool_operations.hpp"
+#include "stream.hpp"
+#include "todo.hpp"
+#include "unique_fd.hpp"
+
+namespace uring {
+
+struct prepare_accept_stream {
+  int listener;
+
+  // One accept for all clients to come, by io_uring_prep_multishot_accept(). No address: the next
+  // completion would overwrite it. Descriptors are not for child programs: SOCK_CLOEXEC.
+  void operator()(::io_uring_sqe& sqe) const {
+    COURSE_TODO("10.1");
+  }
+
+  // A completion's result, and its client, if there is one. From here on the item owns the
+  // descriptor: one that nobody takes is closed with the item.
+  [[nodiscard]] static accepted result(const completion& done) noexcept {
+    COURSE_TODO("10.1");
+  }
+};
+
+struct prepare_recv_stream {
+  int fd;
+  buffer_pool* pool;
+
+  // One recv for all bytes to come, by io_uring_prep_recv_multishot() without address, length and
+  // flags. For the rest see prepare_pool_recv: a buffer of the pool's group, and none before there
+  // are bytes. The multishot flag stands in ioprio, too: keep it.
+  void operator()(::io_uring_sqe& sqe) const {
+    COURSE_TODO("10.1");
+  }
+
+  [[nodiscard]] received result(const completion& done) const {
+    return {.result = io_result{done.res}, .lease = take_buffer(*pool, done)};
+  }
+};
+
+using accept_stream = stream<prepare_accept_stream>;
+using recv_stream = stream<prepare_recv_stream>;
+
+}  // namespace uring

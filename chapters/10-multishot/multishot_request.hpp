@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// A request that completes many times: when it is in flight, and how it is asked to end.
+// Lifetime from ensure_armed() until disarm() has returned it stays where it is, because the kernel
+//          has its address.
+// Threads  the one that runs the queue.
+// Errors   std::system_error if the ring takes no more requests.
+// Rule     at most one is in flight. It has ended with its final completion, the one without
+//          IORING_CQE_F_MORE, whatever the res of that one says. To cancel it is to ask.
+// See      io_uring_multishot(7), io_uring_prep_cancel(3)
+#pragma once
+
+#include <liburing.h>
+
+#include <cassert>
+#include <coroutine>
+#include <cstdint>
+#include <utility>
+
+#include "io_handle.hpp"
+#include "io_operation.hpp"
+#include "io_queue.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+class multishot_request : public io_operation {
+ public:
+  struct until_disarmed;
+
+  // `on_completion` is called with each completion, and calls note() first.
+  multishot_request(const io_handle& io, function* on_completion) noexcept
+      : io_operation{on_completion}, io_{io} {}
+  ~multishot_request() {
+    assert((!is_armed_ || queue().in_flight() == 0) && "it is in flight: co_await disarm()");
+  }
+
+  [[nodiscard]] io_queue& queue() const noexcept { return io_.queue(); }
+  [[nodiscard]] bool is_armed() const noexcept { return is_armed_; }  // in flight
+
+  // True if a request is in flight that can bring something: the one that is, or a new one, by
+  // io_.start(). A new one was not asked to end yet. False if there is none: io_ was canceled (then
+  // start() is false), or the queue is stopping and would cancel it at once.
+  template <typename Prepare>
+  bool ensure_armed(const Prepare& prepare) {
+    COURSE_TODO("10.2");
+  }
+
+  // Asks the request to end, by a cancel of its user_data as in cancel_source: once, and only if it
+  // is in flight. More completions may come before the final one.
+  void ask_to_end() {
+    COURSE_TODO("10.3");
+  }
+
+  // co_await request.disarm(): asks it to end, and returns when nothing is in flight any more.
+  [[nodiscard("it waits when it is awaited")]] until_disarmed disarm() noexcept;
+
+ protected:
+  // A completion has come: is the request in flight after it? Returns the completion as its cancel
+  // would have it (-EINTR may mean canceled).
+  completion note(const completion& done) noexcept {
+    COURSE_TODO("10.2");
+    return io_.as_canceled(done);
+  }
+
+  // After the final completion. The coroutine that is resumed may end, and with it this object.
+  void resume_disarming() {
+    if (!is_armed_ && disarming_) std::exchange(disarming_, nullptr).resume();
+  }
+
+ private:
+  // What the kernel knows this request by: the address that start() gave it.
+  io_operation* user_data() noexcept { return this; }
+
+  io_handle io_;
+  bool is_armed_ = false;
+  bool is_asked_to_end_ = false;
+  std::coroutine_handle<> disarming_;  // waits for the final completion
+};
+
+struct multishot_request::until_disarmed {
+  // True if there is nothing to wait for.
+  bool await_ready() const noexcept {
+    COURSE_TODO("10.3");
+  }
+  // Asks the request to end. The final completion resumes what stands in disarming_ then.
+  void await_suspend(std::coroutine_handle<> awaiting) const {
+    COURSE_TODO("10.3");
+  }
+  void await_resume() const noexcept {}
+
+  multishot_request& request;
+};
+
+inline multishot_request::until_disarmed multishot_request::disarm() noexcept {
+  return until_disarmed{*this};
+}
+
+}  // namespace uring

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// The echo of one client, whose bytes come by themselves.
+// Owns     what one client has not taken of its echo, and nothing else.
+// Lifetime pool and sources outlive every run().
+// Threads  the one that runs the queue.
+// Errors   how a connection ends concerns that client only.
+// Rule     neither the echo nor its stream holds a buffer while the client is waited for.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "buffer_pool.hpp"
+#include "cancel_source.hpp"
+#include "finally.hpp"
+#include "multishot_operations.hpp"
+#include "operations.hpp"
+#include "pool_echo.hpp"
+#include "task.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+class stream_echo {
+ public:
+  // When `waiting` is canceled, nobody waits for more bytes; when `given_up` is, nor for room.
+  stream_echo(buffer_pool& pool, cancel_source& waiting, cancel_source& given_up) noexcept
+      : pool_{pool}, waiting_{waiting}, given_up_{given_up}, one_by_one_{pool, waiting, given_up} {}
+
+  task<> run(int socket) {
+    recv_stream arriving{waiting_, {socket, &pool_}};
+    co_await finally(echo(socket, arriving), arriving.end());
+    // What has arrived before the stop is echoed all the same, by chapter 09.
+    if (waiting_.is_canceled()) co_await one_by_one_.run(socket);
+  }
+
+ private:
+  task<> echo(int socket, recv_stream& arriving) {
+    for (;;) {
+      received got = co_await arriving.next();
+      if (got.result.error() == ENOBUFS) {
+        // Every buffer may have come home since the kernel said so: then none is to be waited for.
+        if (arriving.is_armed() || pool_.lent() == 0) continue;
+        got = co_await recv_into_next_return(waiting_, socket, pool_);
+      }
+      if (got.result.error() == ECANCELED) co_return;
+      if (got.result.is_passing()) continue;
+      if (!got.result || got.result.count() == 0) co_return;
+      const io_result sent =
+          co_await send_op(given_up_, socket, got.bytes(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (!sent && !sent.is_passing()) co_return;
+      const std::span<const std::byte> left = got.bytes().subspan(sent ? sent.count() : 0);
+      if (left.empty()) continue;
+      // The client does not read. Copy what is left, and return the buffer. Who else holds buffers
+      // for this client, and who would take more while we wait? Then await one_by_one_.send_rest(),
+      // which is false if the client is lost.
+      COURSE_TODO("10.5");
+    }
+  }
+
+  buffer_pool& pool_;
+  cancel_source& waiting_;
+  cancel_source& given_up_;
+  pool_echo one_by_one_;
+};
+
+}  // namespace uring
