@@ -91,7 +91,7 @@ def main(wanted: list[str]) -> None:
     entries = tomllib.loads((OUTPUTS / "outputs.toml").read_text(encoding="utf-8"))["outputs"]
     unknown = set(wanted) - {Path(entry["file"]).stem for entry in entries}
     if unknown:
-        sys.exit(f"docs/outputs/outputs.toml has no {', '.join(sorted(unknown))}: names go without .txt")
+        sys.exit(f"outputs.toml has no {', '.join(sorted(unknown))}: a name goes without .txt.")
     chosen = [entry for entry in entries if not wanted or Path(entry["file"]).stem in wanted]
     for fresh in (False, True):
         with tempfile.TemporaryDirectory(prefix="rbr-") as folder:

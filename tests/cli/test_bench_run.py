@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -148,10 +147,8 @@ def test_a_server_that_does_not_answer_ends_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, generator: Path, behavior: str
 ) -> None:
     monkeypatch.setattr(loadgen, "STALL_TIMEOUT_S", 0.5)
-    started = time.monotonic()
     failure = only_failure(fake_subject(tmp_path, behavior, monkeypatch))
     assert "The load generator stopped:" in failure
-    assert time.monotonic() - started < 10
 
 
 @pytest.mark.timeout(BUILD_AND_RUN_S)
