@@ -95,11 +95,11 @@ TEST_CASE("10.5 a client that does not read holds no buffer, and gets no more", 
   one_client client;
   client.kernel.turn({client.in(0, "hello"), client.in(1, " and"), client.in(2, " more")});
   client.kernel.answer(client.kernel.take(), 2);  // a short send
+  REQUIRE(client.kernel.waiting() == 1);
+  const ::io_uring_sqe cancel = client.kernel.take();
   UNSCOPED_INFO(
       "the request is still armed: it would fill one buffer after the other for a client that "
       "does not read");
-  REQUIRE(client.kernel.waiting() == 1);
-  const ::io_uring_sqe cancel = client.kernel.take();
   REQUIRE(cancel.opcode == IORING_OP_ASYNC_CANCEL);
   CHECK(cancel.addr == client.arriving);
   // One comes before the request has ended.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -110,7 +111,7 @@ class Build:
         self._chapter = chapter
 
     def commands(self) -> list[dict[str, str]]:
-        flags = f"-I{self._chapter.root}/chapters/01-first -Werror"
+        flags = [f"-I{self._chapter.root}/chapters/01-first", "-Werror"]
         files = {
             "tests/01-first/alone_test.cpp": "01-cases.dir/alone_test.cpp.o",
             "tests/01-first/server_test.cpp": "01-cases.dir/server_test.cpp.o",
@@ -119,7 +120,7 @@ class Build:
         }
         return [
             {
-                "command": f"c++ {flags} -o {name} -c {self.path}/{file}",
+                "command": shlex.join(["c++", *flags, "-o", name, "-c", f"{self.path}/{file}"]),
                 "file": f"{self.path}/{file}",
             }
             for file, name in files.items()
