@@ -21,7 +21,6 @@
 using course_test::client;
 using course_test::heard_items;
 using uring::accepted;
-using uring::completion;
 using uring::prepare_accept_stream;
 
 namespace {

@@ -54,10 +54,10 @@ TEST_CASE("10 clients that reset and leave at any moment take no buffer along", 
     auto staying = connect_many(service.port(), 20);
     for (int round = 0; round < 10; ++round) {
       auto leaving = connect_many(service.port(), 40);
-      for (std::size_t i = 0; i < leaving.size(); ++i) {
-        (void)leaving[i].send_some(course_test::pattern(90'000, 1 + random() % 4000));
-        if (random() % 3 == 0) leaving[i].reset();
-        if (random() % 3 == 0) leaving[i].close();
+      for (client& each : leaving) {
+        (void)each.send_some(course_test::pattern(90'000, 1 + random() % 4000));
+        if (random() % 3 == 0) each.reset();
+        if (random() % 3 == 0) each.close();
       }
       const auto messages = random_messages(staying.size(), random);
       REQUIRE(compare_all(echo_all(staying, messages, 30s), messages) == identical);

@@ -19,7 +19,6 @@
 
 using course_test::counted;
 using course_test::more;
-using course_test::number;
 using course_test::number_stream;
 using course_test::prepare_numbers;
 using course_test::scene;
