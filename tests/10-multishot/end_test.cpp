@@ -26,7 +26,6 @@ using course_test::story;
 using course_test::take_all;
 using course_test::take_slowly;
 using course_test::take_some;
-using uring::cancel_source;
 using uring::io_context;
 using uring::task;
 
