@@ -169,19 +169,17 @@ def _ring_entries(count: Count, bench: Bench) -> Sample:
 
 
 def _cqes_per_wait(count: Count, bench: Bench) -> Sample:
-    """How many completions each io_uring_enter brings while strace counts those calls."""
+    """How many completions an io_uring_enter brings, of all while strace counts those calls.
+
+    How many waits there are depends on who is quicker: no difference of two runs could be taken.
+    """
     syscalls.require_strace()
-
-    def work(requests: int) -> Counter[str]:
-        with syscalls.counted() as (strace, calls), bench.server(strace) as server:
-            drive(_load(count, requests), server)
-            cqes = _tails_at_rest(server).cqes
-            os.kill(server.pid, signal.SIGKILL)
-            server.wait(processes.STOP_GRACE_S)
-        return Counter({"cqes": cqes, "waits": calls["io_uring_enter"]})
-
-    parts = per_unit(work, count.requests)
-    return Sample(parts["cqes"] / parts["waits"], {})
+    with syscalls.counted() as (strace, calls), bench.server(strace) as server:
+        drive(_load(count, count.requests), server)
+        cqes = _tails_at_rest(server).cqes
+        os.kill(server.pid, signal.SIGKILL)
+        server.wait(processes.STOP_GRACE_S)
+    return Sample(cqes / calls["io_uring_enter"], {})
 
 
 def _connect(server: processes.Server) -> socket.socket:
