@@ -25,8 +25,8 @@ using uring::prepare_accept_stream;
 
 namespace {
 
-accepted result_of(std::int32_t res) {
-  return prepare_accept_stream::result({.user_data = 0, .res = res, .flags = IORING_CQE_F_MORE});
+accepted result_of(std::int32_t res, std::uint32_t flags = IORING_CQE_F_MORE) {
+  return prepare_accept_stream::result({.user_data = 0, .res = res, .flags = flags});
 }
 
 bool is_open(int fd) {
@@ -61,6 +61,16 @@ TEST_CASE("10.1 an item owns its client, and closes it if nobody takes it", "[10
   }
   UNSCOPED_INFO("an item was dropped, and its client is still open");
   CHECK_FALSE(is_open(fd));
+}
+
+TEST_CASE("10.1 the last completion brings its client like any other", "[10.1]") {
+  const int fd = common::check(::dup(0), "dup");
+  const accepted got = result_of(fd, 0);
+  UNSCOPED_INFO(
+      "IORING_CQE_F_MORE says whether more will come, and not whether this one is good: nobody "
+      "would "
+      "close this client");
+  CHECK(got.client.get() == fd);
 }
 
 TEST_CASE("10.1 a failed accept brings no client, and says why", "[10.1]") {

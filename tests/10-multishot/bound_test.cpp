@@ -53,7 +53,7 @@ TEST_CASE("10.4 at the bound the request is asked to end, and not before", "[10.
   UNSCOPED_INFO("two items of three: the request may go on");
   CHECK(here.kernel.waiting() == 0);
   here.bring(4);
-  UNSCOPED_INFO("three items wait, and the request brings more: nothing bounds the queue");
+  UNSCOPED_INFO("three items wait, as many as may, and nobody has asked the request to end");
   REQUIRE(here.kernel.waiting() == 1);
   const ::io_uring_sqe cancel = here.kernel.take();
   CHECK(cancel.opcode == IORING_OP_ASYNC_CANCEL);

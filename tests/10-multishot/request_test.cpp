@@ -56,7 +56,11 @@ TEST_CASE("10.2 a request is in flight until a completion has no F_MORE", "[10.2
   here.kernel.answer(sqe, -ECONNABORTED, more);
   UNSCOPED_INFO("an error with IORING_CQE_F_MORE: more will follow all the same");
   CHECK(request.is_armed());
-  here.kernel.answer(sqe, 3);
+  constexpr std::uint32_t in_buffer_7 = IORING_CQE_F_BUFFER | 7U << IORING_CQE_BUFFER_SHIFT;
+  here.kernel.answer(sqe, 2, more | in_buffer_7);
+  UNSCOPED_INFO("flags are bits: IORING_CQE_F_MORE stands beside others, and more will follow");
+  CHECK(request.is_armed());
+  here.kernel.answer(sqe, 3, in_buffer_7);
   UNSCOPED_INFO("no IORING_CQE_F_MORE: that was the last, although it is no error");
   CHECK_FALSE(request.is_armed());
   CHECK(here.context.in_flight() == 0);
@@ -107,6 +111,19 @@ TEST_CASE("10.2 a request that is in flight stays so while the queue stops", "[1
   CHECK_FALSE(request.arm());
 }
 
+TEST_CASE("10.2 a request that is in flight stays so when its source is canceled", "[10.2]") {
+  scene here;
+  noted request{here.source};
+  CHECK(request.arm());
+  const ::io_uring_sqe sqe = here.kernel.take();
+  here.source.cancel();
+  const ::io_uring_sqe cancel = here.kernel.take();
+  UNSCOPED_INFO("its last completions are still to come: do not forget it");
+  CHECK(request.arm());
+  here.kernel.turn({{cancel.user_data, 0}, {sqe.user_data, -ECANCELED}});
+  CHECK_FALSE(request.arm());
+}
+
 TEST_CASE("10.3 a request is asked to end by a cancel of its own, once", "[10.3]") {
   scene here;
   noted request{here.source};
@@ -125,6 +142,10 @@ TEST_CASE("10.3 a request is asked to end by a cancel of its own, once", "[10.3]
   CHECK(cancel.user_data != sqe.user_data);
   request.ask_to_end();
   UNSCOPED_INFO("it was asked already: one cancel is enough");
+  CHECK(here.kernel.waiting() == 0);
+  CHECK(request.arm());
+  request.ask_to_end();
+  UNSCOPED_INFO("ensure_armed() forgets that the request which is in flight was asked to end");
   CHECK(here.kernel.waiting() == 0);
   here.kernel.answer(cancel, 0);
   UNSCOPED_INFO("the cancel has been answered, and the request goes on until its own completion");

@@ -151,6 +151,18 @@ TEST_CASE("10.5 a client that is lost while its rest is sent ends, and leaves no
   CHECK(client.lent() == 0);
 }
 
+TEST_CASE("10.5 a client that is lost while it does not read gets no request more", "[10.5]") {
+  one_client client;
+  client.kernel.turn({client.in(0, "hello")});
+  client.kernel.answer(client.kernel.take(), 2);
+  const ::io_uring_sqe cancel = client.kernel.take();
+  client.kernel.turn({{cancel.user_data, 0}, client.says(-ECANCELED)});
+  client.kernel.answer(client.kernel.take(), -EPIPE);
+  UNSCOPED_INFO("the client is lost (send_rest() was false), and its echo goes on: co_return");
+  REQUIRE(client.has_ended());
+  CHECK(client.kernel.waiting() == 0);
+}
+
 TEST_CASE("10 a client whose bytes found no buffer stands in line, and is armed after that",
           "[10]") {
   one_client client;
