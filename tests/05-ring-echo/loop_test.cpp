@@ -173,9 +173,9 @@ TEST_CASE("05.2 a late completion does not touch the next client in its slot", "
 
   post(recv_ended_with(0, first_client));
   UNSCOPED_INFO(
-      "an EOF of Ada's, who is gone: find() gives nullptr, and then there is nothing to do");
+      "Ada is gone, and this is her late EOF: find() gives nullptr, and there is nothing to do");
   server.loop.turn();
-  UNSCOPED_INFO("an EOF of Ada's, who is gone, has closed Bob's connection");
+  UNSCOPED_INFO("Ada is gone, and her late EOF has closed Bob's connection");
   CHECK(server.loop.connection_count() == 1);
   const serving loop{server};
   CHECK(bob.echo("mine") == "mine");
