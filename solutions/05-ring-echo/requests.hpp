@@ -26,10 +26,12 @@ inline void request_accept(ring& to, int listener) {
 }
 
 inline void request_recv(ring& to, const slot_id& whose, ring_connection& client) {
+  // --8<-- [start:recv]
   const auto into = client.free_space();
   ::io_uring_sqe& sqe = to.get_sqe();
   ::io_uring_prep_recv(&sqe, client.fd(), into.data(), into.size(), 0);
   ::io_uring_sqe_set_data64(&sqe, pack({operation::recv, whose}));
+  // --8<-- [end:recv]
 }
 
 inline void request_send(ring& to, const slot_id& whose, const ring_connection& client) {
