@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include "local_pair.hpp"
@@ -23,10 +24,13 @@ struct tenant {
   common::unique_fd socket;
 };
 
-void introduce(uring::slot_table<tenant>& table, const uring::slot_id& id) {
-  const tenant& shown = *table.find(id);
-  std::printf("%s has descriptor %d, slot %u, generation %u.\n", shown.name, shown.socket.get(),
+// Says who has that id, and returns the descriptor.
+int introduce(uring::slot_table<tenant>& table, const uring::slot_id& id) {
+  const tenant* const shown = table.find(id);
+  if (shown == nullptr) throw std::logic_error{"find() does not know an id that insert() returned"};
+  std::printf("%s has descriptor %d, slot %u, generation %u.\n", shown->name, shown->socket.get(),
               id.index, id.generation);
+  return shown->socket.get();
 }
 
 void show() {
@@ -36,16 +40,16 @@ void show() {
 
   common::local_pair ada;
   const uring::slot_id adas = table.insert(std::make_unique<tenant>("Ada", std::move(ada.ours)));
-  introduce(table, adas);
+  const int descriptor = introduce(table, adas);
   ::io_uring_sqe& sqe = ring.get_sqe();
-  ::io_uring_prep_recv(&sqe, table.find(adas)->socket.get(), buffer.data(), buffer.size(), 0);
+  ::io_uring_prep_recv(&sqe, descriptor, buffer.data(), buffer.size(), 0);
   ::io_uring_sqe_set_data64(&sqe, uring::pack({uring::operation::recv, adas}));
   (void)ring.submit_and_wait(std::chrono::milliseconds{0});  // in flight: nothing has come yet
   table.erase(adas);                                         // closes the descriptor
   std::printf("Ada's recv is in flight. Her connection is closed.\n");
 
   common::local_pair bob;  // the kernel gives out the lowest number that is free
-  introduce(table, table.insert(std::make_unique<tenant>("Bob", std::move(bob.ours))));
+  (void)introduce(table, table.insert(std::make_unique<tenant>("Bob", std::move(bob.ours))));
 
   ada.say("for Ada");
   if (ring.submit_and_wait(std::chrono::seconds{2}) != uring::wake::completions) {
