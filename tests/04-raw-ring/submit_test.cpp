@@ -267,6 +267,23 @@ TEST_CASE("04.3 submitting without waiting does not wait", "[04.3]") {
   CHECK(byte == 'x');
 }
 
+TEST_CASE("04.3 completions that overflowed are fetched by an entry that does not wait", "[04.3]") {
+  course_test::require_feature("nodrop");
+  live_ring ring{4};  // and so 8 CQEs
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    ring.add_nop(i);
+    if (i % 4 == 3) (void)ring->submit_and_wait(0);
+  }
+  REQUIRE(ring.completed() == 8);
+  const uring::completion_view cq = ring.memory().view().cq;
+  std::atomic_ref{*cq.head}.store(8, std::memory_order_release);  // as if eight had been reaped
+  (void)ring->submit_and_wait(0);
+  UNSCOPED_INFO(
+      "four completions overflowed, and there is room for them now: they come with an entry that "
+      "has IORING_ENTER_GETEVENTS, so set it if overflowed(), even if `wanted` is 0");
+  CHECK(ring.completed() == 4);
+}
+
 TEST_CASE("04.3 a signal is told from an entry that went well", "[04.3]") {
   course_test::require_feature("raw_ring");
   UNSCOPED_INFO(
