@@ -17,7 +17,7 @@
 
 namespace uring {
 
-// struct io_uring_probe ends in an array without a length; this is one with room for 256.
+// struct io_uring_probe ends in an array without a length. This is one with room for 256 entries.
 class probe_answer {
  public:
   static constexpr unsigned opcodes_max = 256;  // an opcode is a byte
@@ -34,17 +34,18 @@ class probe_answer {
       std::byte, sizeof(::io_uring_probe) + opcodes_max * sizeof(::io_uring_probe_op)> bytes_{};
 };
 
-// Asks the ring's kernel by IORING_REGISTER_PROBE, whose count is the room in the answer, in
-// entries. The kernel takes only an answer that is all zeros. A negative result is thrown, as
+// Asks the ring's kernel, by register_with(ring_fd, IORING_REGISTER_PROBE, address, count). The
+// address is that of the answer's io_uring_probe, which must be all zeros. The count is the room in
+// it, in entries and not in bytes: opcodes_max. A negative result is thrown, as
 // refused{"io_uring_register PROBE", result}.
 [[nodiscard]] inline probe_answer ask(int ring_fd) {
-  COURSE_TODO("04.4");
+  COURSE_TODO("04.2");
 }
 
-// Whether the kernel knows this operation: it filled in ops_len entries of the answer, and marked
-// each operation that it supports with IO_URING_OP_SUPPORTED.
+// Whether the kernel knows this operation. It has filled in the first `ops_len` entries of the
+// array `ops`. If it supports an operation, the `flags` of that entry have IO_URING_OP_SUPPORTED.
 [[nodiscard]] inline bool knows(const probe_answer& answer, unsigned opcode) noexcept {
-  COURSE_TODO("04.4");
+  COURSE_TODO("04.2");
 }
 
 }  // namespace uring

@@ -3,8 +3,8 @@
 // Owns     nothing: a ring_memory owns the memory and the descriptor behind the view.
 // Lifetime that of the view's memory. What an SQE points at lives until its CQE was reaped.
 // Threads  one: no other thread of the program touches this ring. The kernel does, all the time.
-// Errors   a failure that passes (a signal, a full CQ, short memory) is a value of `entered`; any
-//          other is thrown as refused.
+// Errors   a failure that passes (a signal, a full CQ, too little memory) is a value of `entered`.
+//          Any other is thrown as refused.
 // Rule     each index has one writer. Our own indices are members. The kernel's are loaded with
 //          acquire; ours are stored with release, after the entries that they hand over.
 // See      io_uring(7), io_uring_enter(2)
@@ -31,9 +31,8 @@ struct raw_completion {
   std::uint32_t flags = 0;
 };
 
-// How io_uring_enter ended. Whatever it was: reap, then enter again if something is still missing.
-// Even ok promises no completion: a signal may end the wait of an entry that has taken SQEs, and a
-// bad SQE ends its batch early.
+// How an io_uring_enter ended that may be tried again. Even ok promises no completion: a signal may
+// end the wait of an entry that has taken SQEs, and a bad SQE ends its batch early.
 enum class entered {
   ok,               // 0 or more SQEs were taken
   interrupted,      // EINTR: a signal came while it waited
@@ -47,42 +46,44 @@ class raw_ring {
       : at_{view}, sq_tail_{*view.sq.tail}, cq_head_{*view.cq.head} {}
   raw_ring(raw_ring&&) = delete;  // two copies of sq_tail_ would hand out the same SQE twice
 
-  // The next free SQE, all zeros, with its index in the SQ array; or null while the queue is full.
-  // The kernel does not see it before publish().
+  // The next free SQE, all zeros, after its number was written into its slot of the SQ array. Null
+  // while the queue is full. The kernel does not see the SQE before publish().
   [[nodiscard]] ::io_uring_sqe* try_get_sqe() noexcept {
-    COURSE_TODO("04.2");
+    COURSE_TODO("04.3");
   }
 
   // Shows the kernel every SQE that was taken, by one store: the tail becomes sq_tail_. The caller
   // has filled them in by now.
   void publish() noexcept {
-    COURSE_TODO("04.2");
+    COURSE_TODO("04.3");
   }
 
-  // Publishes, and enters the kernel once, however that ends. The kernel takes every SQE that it
-  // has not taken yet. With IORING_ENTER_GETEVENTS it also waits until `wanted` CQEs are there, and
-  // moves completions that had overflowed into the CQ: so set the flag if overflowed(), even when
-  // `wanted` is 0. A failure that does not pass is thrown, as refused{"io_uring_enter", result}.
+  // Publishes, and calls enter() once, however that ends. The kernel takes every SQE that it has
+  // not taken yet: unsubmitted() counts them. It waits until `wanted` CQEs are there, and moves
+  // completions that had overflowed into the CQ. You decide when that takes the flag
+  // IORING_ENTER_GETEVENTS. Returns how the entry ended, if `entered` has a name for that. Any
+  // other failure is thrown, as refused{"io_uring_enter", result}.
   entered submit_and_wait(unsigned wanted) {
     publish();
-    COURSE_TODO("04.2");
+    COURSE_TODO("04.3");
   }
 
   // Copies completions into `into`, the oldest first and as many as there are and fit, and then
   // gives their slots back by one store of the head. Returns how many; does not enter the kernel.
   std::size_t reap(std::span<raw_completion> into) noexcept {
-    COURSE_TODO("04.3");
+    COURSE_TODO("04.4");
   }
 
-  // The next completion, and only that: others stay in the queue. If there is none, submits, waits
-  // for one, and looks again, however the entry ended. Without a request in flight it would wait
-  // for ever.
+  // The next completion, and only that: others stay in the queue. Does not enter the kernel if one
+  // is there. If there is none, submits what was taken, and sleeps until one has come. You decide
+  // what follows each way in which an entry can end; see `entered`. (Without a request in flight
+  // it would sleep for ever.)
   raw_completion wait() {
-    COURSE_TODO("04.3");
+    COURSE_TODO("04.4");
   }
 
-  // How many SQEs were taken here and not yet by the kernel. A relaxed load is enough for a number
-  // that permits neither side to touch an SQE.
+  // How many SQEs were taken here and not yet by the kernel. A relaxed load is enough: nobody reads
+  // or writes an SQE because of this number.
   [[nodiscard]] std::uint32_t unsubmitted() const noexcept {
     return sq_tail_ - std::atomic_ref{*at_.sq.head}.load(std::memory_order_relaxed);
   }

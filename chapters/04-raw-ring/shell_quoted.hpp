@@ -21,17 +21,18 @@ namespace cat {
          name.find_first_of(special) != std::string::npos || std::ranges::any_of(name, is_control);
 }
 
-// In double quotes, if it has an apostrophe and nothing that is special within them. For GNU, # and
-// ~ are so after the first character, and { and } anywhere.
+// GNU's programs use double quotes for a name that has an apostrophe, and nothing that is special
+// between double quotes. They take # and ~ for special after the first character, and { and }
+// anywhere.
 [[nodiscard]] inline bool suits_double_quotes(const std::string& name) {
   constexpr std::string_view special = "!\"$&()*;<=>?[\\^`{|}";
   return name.find('\'') != std::string::npos && name.find_first_of(special) == std::string::npos &&
          name.find_first_of("#~", 1) == std::string::npos && std::ranges::none_of(name, is_control);
 }
 
-// As a shell reads it within $'...'.
+// The character as a shell reads it between $' and '.
 [[nodiscard]] inline std::string escaped(char c) {
-  constexpr std::string_view named = "\a\b\t\n\v\f\r";  // one after the other in ASCII, from 7
+  constexpr std::string_view named = "\a\b\t\n\v\f\r";  // 7 to 13 in ASCII
   if (named.find(c) != std::string_view::npos) return {'\\', "abtnvfr"[c - '\a']};
   const auto digit = [c](int shift) { return static_cast<char>('0' + (c >> shift & 7)); };
   return {'\\', digit(6), digit(3), digit(0)};

@@ -51,9 +51,9 @@ class ring {
     return *::io_uring_get_sqe(&ring_);
   }
 
-  // Makes room for `count` submissions, so that the next `count` get_sqe() do not submit. Submits
-  // what stands in the queue, at most attempts_max times: one submit() may not empty it. If there
-  // still is no room, throws, by throw_error(EAGAIN, "the submission queue stays full").
+  // Makes room for `count` submissions, so that the next `count` get_sqe() do not submit. Calls
+  // submit(), at most attempts_max times: one may not empty the queue. If there still is no room,
+  // throws, by common::throw_error(EAGAIN, "the submission queue stays full").
   void reserve(unsigned count) {
     assert(count <= ring_.sq.ring_entries && "the submission queue is smaller than that");
     if (::io_uring_sq_space_left(&ring_) >= count) return;
@@ -86,10 +86,9 @@ class ring {
     if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller(ring_);  // only now is there room
   }
 
-  // One io_uring_submit(), which returns a count or -errno. EINTR: nothing is lost, and the caller
-  // tries again. EBUSY: the kernel wants completions fetched. EAGAIN: it has no memory for a
-  // request, and completions give some back. hold_completions() relieves both. Any other failure
-  // is thrown, by throw_error(submitted, "io_uring_enter").
+  // One io_uring_submit(&ring_), which returns a count or -errno. Three failures pass, and the
+  // caller tries again: EINTR, EBUSY, EAGAIN. You decide after which of them hold_completions() has
+  // to come first. Any other is thrown, by common::throw_error(submitted, "io_uring_enter").
   void hand_over() {
     COURSE_TODO("05.4");
   }

@@ -74,16 +74,18 @@ class ring_echo {
     }
   }
 
-  // Finds the connection that this recv or send belongs to, if it is still there, tells it how the
-  // operation went, and does what it wants next: request_recv(), request_send() or remove().
+  // Finds the connection that this recv or send belongs to, by connections_.find(). If it is still
+  // there, tells it how the operation went, by on_recv(res) or on_send(res), and does what the
+  // answer says: request_recv(), request_send() or remove().
   void advance(const tag& from, std::int32_t res) {
     COURSE_TODO("05.2");
   }
 
-  // `res` is a client's descriptor, or -errno for classify_accept_errno(). A client is inserted
-  // into connections_ and gets its first request_recv(). Then, and after a failure that passes,
-  // arm_accept(): nothing_waiting is one of these, for the kernel does the waiting. Without
-  // descriptors, pause_accepting(). A broken listener is thrown, by throw_error(res, "accept").
+  // An accept has ended: `res` is a client's descriptor, or -errno. A client is inserted into
+  // connections_, as a ring_connection, and gets its first request_recv(); then arm_accept() asks
+  // for the next client. A failure is one of the four kinds of common::classify_accept_errno(-res).
+  // You decide for each kind: arm_accept() now, pause_accepting(), or give up, by
+  // common::throw_error(res, "accept").
   void on_accept(std::int32_t res) {
     accepting_ = false;
     common::unique_fd client{res};  // a negative one closes nothing
@@ -101,7 +103,7 @@ class ring_echo {
   // machine may be another process's.
   void pause_accepting() { wake_at_ = clock::now() + accept_retry_ms; }
 
-  // Closes the connection, and if the loop rests, wakes it to accept the next.
+  // Closes the connection. If accepting was paused, the loop accepts again at once.
   void remove(const slot_id& whose) {
     connections_.erase(whose);
     if (wake_at_ && !stopping()) wake_at_ = clock::now();  // its descriptor is free now
@@ -118,7 +120,7 @@ class ring_echo {
     connections_.for_each([](const ring_connection& each) { each.shutdown(SHUT_RD); });
   }
 
-  // Either it is time to accept again, or the clients that are left have had their time.
+  // Its time is over: a pause in accepting, or what the stop granted the clients that are left.
   void on_wake_up() {
     wake_at_.reset();
     if (!stopping()) return arm_accept();

@@ -70,8 +70,9 @@ class ring_memory {
   }
   [[nodiscard]] const ::io_uring_params& params() const noexcept { return params_; }
 
-  // Asks the kernel for a ring such as `params` describes. The kernel writes its answer there as
-  // well. A negative result is thrown, as refused{"io_uring_setup", result}.
+  // Asks the kernel, by setup(), for a ring as `params` describe it. The kernel writes its answer
+  // into the same params. A result of 0 or more is the ring's descriptor. A negative one is thrown,
+  // as refused{"io_uring_setup", result}.
   static common::unique_fd create(unsigned entries, ::io_uring_params& params) {
     // --8<-- [start:task-04-1]
     const int fd = setup(entries, params);
@@ -81,10 +82,12 @@ class ring_memory {
   }
 
  private:
-  // Maps the SQ's ring, the CQ's ring and the SQEs into sq_, cq_ and sqes_. The SQ's ring ends with
-  // its array of indices, the CQ's ring with its CQEs. If the kernel says IORING_FEAT_SINGLE_MMAP,
-  // both rings are one mapping, at the SQ's offset and as large as the larger of the two, and cq_
-  // stays empty.
+  // Maps the SQ's ring into sq_, the CQ's ring into cq_ and the SQEs into sqes_, each by
+  // mmap_region{descriptor, offset, bytes}. The offsets are IORING_OFF_SQ_RING, IORING_OFF_CQ_RING
+  // and IORING_OFF_SQES. The SQ's ring ends with its array, which begins at sq_off.array: one
+  // std::uint32_t for each of sq_entries. The CQ's ring ends with its CQEs, at cq_off.cqes. If
+  // `features` has IORING_FEAT_SINGLE_MMAP, one mapping at the SQ's offset holds both rings, and
+  // cq_ stays empty. You decide how large that one has to be.
   void map() {
     // --8<-- [start:task-04-1b]
     const std::size_t sq_bytes = params_.sq_off.array + params_.sq_entries * sizeof(std::uint32_t);
@@ -110,7 +113,8 @@ class ring_memory {
             .entries = params_.sq_entries};
   }
 
-  // The same for the completion queue, which may or may not have a mapping of its own.
+  // The same for the completion queue, by the offsets in params_.cq_off. It is in cq_, or in sq_ if
+  // both share a mapping: then cq_.valid() is false.
   [[nodiscard]] completion_view completion() const noexcept {
     // --8<-- [start:task-04-1c]
     const ::io_cqring_offsets& offsets = params_.cq_off;

@@ -4,8 +4,8 @@
 // Lifetime descriptor and buffer must stay until the request's completion has been handled.
 // Threads  the ring's.
 // Errors   std::system_error from ring::get_sqe(); how a request ends is its completion's `res`.
-// Rule     prepare first, then set user_data. The sockets are blocking: the kernel waits in our
-//          stead, so O_NONBLOCK gains nothing, and on older kernels it can bring -EAGAIN.
+// Rule     prepare first, then set user_data. The sockets are blocking: the kernel waits for the
+//          program, so O_NONBLOCK gains nothing, and on older kernels it can bring -EAGAIN.
 // See      io_uring_prep_accept(3), io_uring_prep_recv(3), io_uring_prep_send(3)
 #pragma once
 
@@ -26,10 +26,12 @@ inline void request_accept(ring& to, int listener) {
 }
 
 inline void request_recv(ring& to, const slot_id& whose, ring_connection& client) {
+  // --8<-- [start:recv]
   const auto into = client.free_space();
   ::io_uring_sqe& sqe = to.get_sqe();
   ::io_uring_prep_recv(&sqe, client.fd(), into.data(), into.size(), 0);
   ::io_uring_sqe_set_data64(&sqe, pack({operation::recv, whose}));
+  // --8<-- [end:recv]
 }
 
 inline void request_send(ring& to, const slot_id& whose, const ring_connection& client) {

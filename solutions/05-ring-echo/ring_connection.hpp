@@ -33,8 +33,8 @@ class ring_connection {
   explicit ring_connection(common::unique_fd socket) noexcept : socket_{std::move(socket)} {}
   ring_connection(ring_connection&&) = delete;  // the kernel holds the buffer's address
 
-  // A recv has completed. Send what came; close at EOF and on errors; receive again if it was only
-  // interrupted (EINTR) or told "not now" (EAGAIN).
+  // A recv has completed. What came is to be sent. EOF and most failures close the connection.
+  // After a passing one (EINTR, EAGAIN) the recv is tried again.
   [[nodiscard]] next on_recv(std::int32_t res) {
     if (res == 0) return next::close;
     if (res < 0) return is_passing(res) ? next::recv : next::close;
@@ -42,8 +42,9 @@ class ring_connection {
     return next::send;
   }
 
-  // A send has completed. When all has gone, receive. Else `res` says how much of unsent() it took,
-  // and the rest goes next; or it failed, and that is passing (send the same again) or final.
+  // A send has completed. If all has gone, the next is a recv. Otherwise `res` says how many bytes
+  // of unsent_ have gone, and the rest is to be sent next. Or `res` is a failure: after a passing
+  // one (is_passing()) the same bytes are sent again, after any other the connection is closed.
   [[nodiscard]] next on_send(std::int32_t res) {
     if (std::cmp_equal(res, unsent_.size())) return next::recv;
     // --8<-- [start:task-05-3]
@@ -60,11 +61,11 @@ class ring_connection {
   [[nodiscard]] std::span<const std::byte> unsent() const noexcept { return unsent_; }
 
  private:
-  // `res` is -errno, and both of these mean: nothing has happened, ask again.
+  // `res` is -errno. Both of these mean that nothing has happened and the request may be repeated.
   static bool is_passing(std::int32_t res) noexcept { return res == -EAGAIN || res == -EINTR; }
 
   common::unique_fd socket_;
-  std::span<const std::byte> unsent_;  // a part of buffer_; it counts while a send is in flight
+  std::span<const std::byte> unsent_;  // of buffer_; has a meaning while a send is in flight
   std::array<std::byte, buffer_bytes> buffer_;
 };
 

@@ -197,27 +197,27 @@ TEST_CASE("04 cat by liburing ends as cat does at a stream that fails", "[04]") 
   compare_broken_streams("04-cat_uring");
 }
 
-TEST_CASE("04.3 cat by the raw ring copies files as cat does", "[04.3]") {
+TEST_CASE("04.4 cat by the raw ring copies files as cat does", "[04.4]") {
   course_test::require_feature("raw_ring");
   compare_files("04-cat_raw");
 }
 
-TEST_CASE("04.3 cat by the raw ring copies streams as cat does", "[04.3]") {
+TEST_CASE("04.4 cat by the raw ring copies streams as cat does", "[04.4]") {
   course_test::require_feature("raw_ring");
   compare_streams("04-cat_raw");
 }
 
-TEST_CASE("04.3 cat by the raw ring complains as cat does", "[04.3]") {
+TEST_CASE("04.4 cat by the raw ring complains as cat does", "[04.4]") {
   course_test::require_feature("raw_ring");
   compare_complaints("04-cat_raw");
 }
 
-TEST_CASE("04.3 cat by the raw ring ends as cat does at a stream that fails", "[04.3]") {
+TEST_CASE("04.4 cat by the raw ring ends as cat does at a stream that fails", "[04.4]") {
   course_test::require_feature("raw_ring");
   compare_broken_streams("04-cat_raw");
 }
 
-TEST_CASE("04.3 the cats complain about a file they may not read", "[04.3]") {
+TEST_CASE("04.4 the cats complain about a file they may not read", "[04.4]") {
   course_test::require_feature("raw_ring");
   for (const char* const program : {"04-cat_readv", "04-cat_raw", "04-cat_uring"}) {
     compare_without_rights(program);

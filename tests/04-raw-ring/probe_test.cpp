@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task 04.4: what the kernel knows, and how it says no.
+// Task 04.2: what the kernel knows, and how it says no.
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <exception>
@@ -28,7 +28,7 @@ probe_answer ask_kernel(int ring_fd) {
 
 }  // namespace
 
-TEST_CASE("04.4 the kernel knows NOP and READV, and no operation 255", "[04.4]") {
+TEST_CASE("04.2 the kernel knows NOP and READV, and no operation 255", "[04.2]") {
   course_test::require_feature("raw_ring");
   const uring::ring_memory memory{4};
   const probe_answer answer = ask_kernel(memory.view().fd);
@@ -37,7 +37,7 @@ TEST_CASE("04.4 the kernel knows NOP and READV, and no operation 255", "[04.4]")
   CHECK_FALSE(uring::knows(answer, 255));
 }
 
-TEST_CASE("04.4 all opcodes are asked for, not a few", "[04.4]") {
+TEST_CASE("04.2 all opcodes are asked for, not a few", "[04.2]") {
   course_test::require_feature("raw_ring");
   const uring::ring_memory memory{4};
   const probe_answer answer = ask_kernel(memory.view().fd);
@@ -47,7 +47,7 @@ TEST_CASE("04.4 all opcodes are asked for, not a few", "[04.4]") {
   CHECK(uring::knows(answer, IORING_OP_SEND_ZC));
 }
 
-TEST_CASE("04.4 the kernel can be asked a second time", "[04.4]") {
+TEST_CASE("04.2 the kernel can be asked a second time", "[04.2]") {
   course_test::require_feature("raw_ring");
   const uring::ring_memory memory{4};
   (void)ask_kernel(memory.view().fd);
@@ -59,7 +59,7 @@ TEST_CASE("04.4 the kernel can be asked a second time", "[04.4]") {
   CHECK(uring::knows(second, IORING_OP_NOP));
 }
 
-TEST_CASE("04.4 only what is marked as supported is known", "[04.4]") {
+TEST_CASE("04.2 only what is marked as supported is known", "[04.2]") {
   probe_answer answer;
   answer.get().last_op = 2;
   answer.get().ops_len = 3;
@@ -75,7 +75,7 @@ TEST_CASE("04.4 only what is marked as supported is known", "[04.4]") {
   CHECK_FALSE(uring::knows(answer, 3));
 }
 
-TEST_CASE("04.4 a refused question is thrown with its cause", "[04.4]") {
+TEST_CASE("04.2 a refused question is thrown with its cause", "[04.2]") {
   course_test::require_feature("raw_ring");
   int error = 0;
   std::string sentence;
@@ -102,7 +102,7 @@ TEST_CASE("04.4 a refused question is thrown with its cause", "[04.4]") {
   CHECK(sentence.find("EPERM") != std::string::npos);
 }
 
-TEST_CASE("04.4 the doctor comes to the same answers", "[04.4]") {
+TEST_CASE("04.2 the doctor comes to the same answers", "[04.2]") {
   course_test::require_feature("raw_ring");
   const uring::ring_memory memory{4};
   const probe_answer answer = ask_kernel(memory.view().fd);
@@ -120,7 +120,7 @@ TEST_CASE("04.4 the doctor comes to the same answers", "[04.4]") {
   }
 }
 
-TEST_CASE("04.4 the probe program shows sizes, features and operations", "[04.4]") {
+TEST_CASE("04.2 the probe program shows sizes, features and operations", "[04.2]") {
   course_test::require_feature("raw_ring");
   const auto run = course_test::run_program(course_test::program("04-probe"), {});
   CHECK(run.status == course_test::exited(0));

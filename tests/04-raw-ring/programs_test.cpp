@@ -44,7 +44,7 @@ TEST_CASE("04 the raw programs link no function of liburing", "[04]") {
   }
 }
 
-TEST_CASE("04.3 one entry into the kernel carries a whole batch", "[04.3]") {
+TEST_CASE("04.4 one entry into the kernel carries a whole batch", "[04.4]") {
   course_test::require_feature("raw_ring");
   struct batch {
     std::string size;
@@ -62,7 +62,7 @@ TEST_CASE("04.3 one entry into the kernel carries a whole batch", "[04.3]") {
   }
 }
 
-TEST_CASE("04.3 a comparison of batch sizes has a line for each", "[04.3]") {
+TEST_CASE("04.4 a comparison of batch sizes has a line for each", "[04.4]") {
   course_test::require_feature("raw_ring");
   const auto run =
       course_test::run_program(course_test::program("04-nops"), {"--compare", "--count", "1000"});

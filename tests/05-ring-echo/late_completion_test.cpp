@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "child_process.hpp"
 #include "ring.hpp"
 #include "slot_table.hpp"
 #include "socket_pair.hpp"
@@ -79,4 +80,12 @@ TEST_CASE("05.1 a late completion does not reach the new owner of its descriptor
   UNSCOPED_INFO("Bob's own completion must find Bob");
   REQUIRE(loop.table.find(uring::unpack(own.user_data).whose) != nullptr);
   CHECK(loop.table.find(uring::unpack(own.user_data).whose)->socket.get() == number);
+}
+
+TEST_CASE("05.1 the program that shows a late completion finds nobody", "[05.1]") {
+  const auto run = course_test::run_program(course_test::program("05-late"), {});
+  CHECK(run.status == course_test::exited(0));
+  UNSCOPED_INFO(run.stdout_text);
+  UNSCOPED_INFO("Bob has Ada's slot, but another generation: find() compares both");
+  CHECK(run.stdout_text.ends_with("find() says: nobody.\n"));
 }

@@ -117,7 +117,7 @@ TEST_CASE("05.2 a message comes back, and so does the next", "[05.2]") {
   fixture server;
   const serving loop{server};
   client talker{server.port};
-  UNSCOPED_INFO("accept, then recv, then send: is the next request armed after each completion?");
+  UNSCOPED_INFO("accept, then recv, then send: is the next request made after each completion?");
   CHECK(talker.echo("hello") == "hello");
   UNSCOPED_INFO("one message came back, the next did not: after a send comes a recv");
   CHECK(talker.echo("again") == "again");
@@ -128,7 +128,7 @@ TEST_CASE("05.2 a second client is accepted while the first is there", "[05.2]")
   const serving loop{server};
   client first{server.port};
   client second{server.port};
-  UNSCOPED_INFO("an accept request ends with one client: arm the next one");
+  UNSCOPED_INFO("an accept request ends with one client: request the next one");
   CHECK(second.echo("me too") == "me too");
   CHECK(first.echo("still here") == "still here");
 }
@@ -173,9 +173,9 @@ TEST_CASE("05.2 a late completion does not touch the next client in its slot", "
 
   post(recv_ended_with(0, first_client));
   UNSCOPED_INFO(
-      "an EOF of Ada's, who is gone: find() gives nullptr, and then there is nothing to do");
+      "Ada is gone, and this is her late EOF: find() gives nullptr, and there is nothing to do");
   server.loop.turn();
-  UNSCOPED_INFO("an EOF of Ada's, who is gone, has closed Bob's connection");
+  UNSCOPED_INFO("Ada is gone, and her late EOF has closed Bob's connection");
   CHECK(server.loop.connection_count() == 1);
   const serving loop{server};
   CHECK(bob.echo("mine") == "mine");
@@ -209,7 +209,7 @@ TEST_CASE("05.2 a failed accept of one client is followed by another accept", "[
 
 TEST_CASE("05.2 a broken listener ends the loop", "[05.2]") {
   fixture server;
-  UNSCOPED_INFO("an accept that can never succeed must not be armed for ever");
+  UNSCOPED_INFO("an accept that can never succeed must not be requested for ever");
   CHECK_THROWS_AS(server.turn_with(accept_ended_with(-EBADF)), std::system_error);
 }
 
