@@ -70,7 +70,7 @@ class [[nodiscard]] mutex_watch {
   mutex_watch(mutex_watch&&) = delete;
   ~mutex_watch();
 
-  [[nodiscard]] std::size_t closes_without() const;        // close()
+  [[nodiscard]] std::size_t closes_without() const;        // close(), which shuts down instead
   [[nodiscard]] std::size_t list_changes_without() const;  // an insert into a std::list, an erase
   [[nodiscard]] std::size_t receives_with() const;         // recv()
 };
