@@ -32,8 +32,8 @@ class connection {
   explicit connection(common::unique_fd socket) noexcept : socket_{std::move(socket)} {}
 
   // The socket has bytes for us: receive once into `scratch` and echo what came. Once is enough,
-  // because epoll reports again what we leave behind, and it is fair to the other clients. Closed
-  // at EOF and on any error that is not "not now" (EAGAIN) or "interrupted" (EINTR).
+  // because epoll reports again what we leave unread, and it is fair to the other clients. Closed
+  // at EOF and on any error but EAGAIN (not now) and EINTR (interrupted).
   [[nodiscard]] state on_readable(std::span<std::byte> scratch) {
     COURSE_TODO("02.2");
   }
