@@ -6,7 +6,7 @@
 // Errors   run() throws std::system_error if the listener breaks. A connection's error ends only
 //          that connection.
 // Rule     a session closes its own descriptor, and does so under the mutex: stop() must never call
-//          shutdown() on a number that already belongs to somebody else.
+//          shutdown() on a number that already belongs to another client.
 #pragma once
 
 #include <sys/socket.h>

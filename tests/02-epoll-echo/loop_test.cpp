@@ -166,7 +166,7 @@ TEST_CASE("02.1 out of descriptors, the listener is not watched for a while", "[
   REQUIRE(server.loop.connection_count() == 1);
   UNSCOPED_INFO(
       "the listener is still watched, and reports the client that cannot be accepted, again and "
-      "again: call pause_accepting(). To sleep instead would make every other client wait");
+      "again: call pause_accepting(). A sleep instead would make every other client wait");
   CHECK_FALSE(listener_is_watched());
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("02.4 out of descriptors, the server sleeps until one is free", "[02.4
 
   clients.erase(clients.begin(), clients.begin() + 2);
   const serving loop{server};
-  UNSCOPED_INFO("nobody is let in: does serve() erase the clients that have left?");
+  UNSCOPED_INFO("no client is accepted: does serve() erase the clients that have left?");
   CHECK(clients.back().echo("at last") == "at last");
 }
 
@@ -243,12 +243,12 @@ TEST_CASE("02.1 out of descriptors, the loop stops accepting and goes on to its 
   CHECK(returned);
 }
 
-TEST_CASE("02.1 a broken listener is an error, and no loop that waits for nobody", "[02.1]") {
+TEST_CASE("02.1 a broken listener ends the loop with an error", "[02.1]") {
   fixture server;
   const int listener = listener_in(interest_list());
   REQUIRE(listener != -1);
   common::check(::shutdown(listener, SHUT_RD), "shutdown");  // it listens no longer
-  UNSCOPED_INFO("accept() fails with EINVAL now and ever after: common::throw_errno(\"accept\")");
+  UNSCOPED_INFO("accept() fails with EINVAL from now on: common::throw_errno(\"accept\")");
   CHECK_THROWS_AS(server.loop.turn(), std::system_error);
 }
 
@@ -288,7 +288,7 @@ TEST_CASE("02.1 clients that epoll has no room for are dropped, with one line in
   server.loop.turn();
   REQUIRE(server.loop.connection_count() == 1);
   clients.emplace_back(server.port);
-  UNSCOPED_INFO("one fitted since then: the next that does not is worth a line again");
+  UNSCOPED_INFO("one has fitted since then: the next that does not gets a line again");
   CHECK(std::ranges::count(logged_by(turn_without_room), '\n') == 1);
 }
 
@@ -319,7 +319,7 @@ TEST_CASE("02.4 an echo that was sent at once changes nothing in the interest li
   CHECK(talker.recv_exactly(5) == "hello");
 }
 
-TEST_CASE("02.4 a client that leaves takes its descriptor with it", "[02.4]") {
+TEST_CASE("02.4 when a client leaves, its descriptor is closed", "[02.4]") {
   fixture server;
   client pulse{server.port};  // gives each turn something to report, so that none blocks for ever
   server.loop.turn();
@@ -380,7 +380,8 @@ TEST_CASE("02.4 until the last byte of an echo is sent, nothing more is read", "
   CHECK(course_test::compare_bytes(received, message) == course_test::identical);
 }
 
-TEST_CASE("02.4 a client that resets with an echo unsent is gone, and nobody else is", "[02.4]") {
+TEST_CASE("02.4 a client that resets with an echo unsent is erased, and no other client is",
+          "[02.4]") {
   fixture server;
   client steady{server.port};
   client stalled{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096}};
@@ -393,7 +394,7 @@ TEST_CASE("02.4 a client that resets with an echo unsent is gone, and nobody els
     return watched_for(EPOLLOUT) == 1;
   }));
   stalled.reset();
-  UNSCOPED_INFO("after erase() the connection is gone: ask it, and epoll, for nothing more");
+  UNSCOPED_INFO("after erase() the connection is gone: use neither it nor its descriptor");
   CHECK(steady.echo("still here") == "still here");
   CHECK(course_test::eventually(2s, [] { return watched_for(EPOLLOUT) == 0; }));
 }

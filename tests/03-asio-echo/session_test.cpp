@@ -43,7 +43,8 @@ void start_coroutine(session_fixture& fixture, outcome& result) {
 TEST_CASE("03.1 what is sent comes back, again and again", "[03.1]") {
   session_fixture fixture;
   const auto session = start_callbacks(fixture);
-  UNSCOPED_INFO("the session died waiting: does the handler hold shared_from_this()?");
+  UNSCOPED_INFO(
+      "the session was destroyed while it waited: does the handler hold shared_from_this()?");
   REQUIRE_FALSE(session.expired());
   UNSCOPED_INFO("more than was sent: send the first `bytes` of the buffer, not all of it");
   CHECK(compare_bytes(fixture.echo("one"), "one") == identical);
