@@ -42,7 +42,7 @@ namespace {
 
 // The loop and its port, on this thread: a turn serves whoever is ready, and returns.
 struct fixture {
-  // A small send buffer makes an echo go out in many parts.
+  // A small send buffer makes an echo go out in many parts, and is soon full.
   explicit fixture(int send_buffer_bytes = 0)
       : fixture{course_test::listen_on_any_port(send_buffer_bytes).socket} {}
 
@@ -342,7 +342,7 @@ TEST_CASE("02.4 when a client leaves, its descriptor is closed", "[02.4]") {
 }
 
 TEST_CASE("02.4 a client that does not read is watched for room until it does", "[02.4]") {
-  fixture server;
+  fixture server{4096};
   client talker{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096}};
   server.loop.turn();
   REQUIRE(server.loop.connection_count() == 1);
@@ -350,7 +350,7 @@ TEST_CASE("02.4 a client that does not read is watched for room until it does", 
 
   std::string sent;
   UNSCOPED_INFO("the connection wants EPOLLOUT now: has epoll been told (EPOLL_CTL_MOD)?");
-  REQUIRE(course_test::eventually(5s, [&] {
+  REQUIRE(course_test::eventually(10s, [&] {
     const std::string message = course_test::pattern(3, 64 * 1024, sent.size());
     sent.append(message, 0, talker.send_some(message));
     return watched_for(EPOLLOUT) == 1;
@@ -358,7 +358,7 @@ TEST_CASE("02.4 a client that does not read is watched for room until it does", 
   const std::string received = talker.recv_exactly(sent.size());
   CHECK(course_test::compare_bytes(received, sent) == course_test::identical);
   UNSCOPED_INFO("all was sent: go back to EPOLLIN, or the loop spins on a socket with room");
-  CHECK(course_test::eventually(2s, [] { return watched_for(EPOLLOUT) == 0; }));
+  CHECK(course_test::eventually(5s, [] { return watched_for(EPOLLOUT) == 0; }));
 }
 
 TEST_CASE("02.4 until the last byte of an echo is sent, nothing more is read", "[02.4]") {
@@ -382,21 +382,22 @@ TEST_CASE("02.4 until the last byte of an echo is sent, nothing more is read", "
 
 TEST_CASE("02.4 a client that resets with an echo unsent is erased, and no other client is",
           "[02.4]") {
-  fixture server;
+  fixture server{4096};
   client steady{server.port};
   client stalled{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096}};
   server.loop.turn();
   REQUIRE(server.loop.connection_count() == 2);
   const serving loop{server};
   const std::string much(64 * 1024, 'x');
-  REQUIRE(course_test::eventually(5s, [&] {
+  UNSCOPED_INFO("the connection wants EPOLLOUT now: has epoll been told (EPOLL_CTL_MOD)?");
+  REQUIRE(course_test::eventually(10s, [&] {
     (void)stalled.send_some(much);
     return watched_for(EPOLLOUT) == 1;
   }));
   stalled.reset();
   UNSCOPED_INFO("after erase() the connection is gone: use neither it nor its descriptor");
   CHECK(steady.echo("still here") == "still here");
-  CHECK(course_test::eventually(2s, [] { return watched_for(EPOLLOUT) == 0; }));
+  CHECK(course_test::eventually(5s, [] { return watched_for(EPOLLOUT) == 0; }));
 }
 
 TEST_CASE("02.4 a stop closes every client and ends the loop", "[02.4]") {

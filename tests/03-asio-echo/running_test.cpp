@@ -69,7 +69,7 @@ void stall(server_process& server, client& peer) {
   std::string went_wrong = "it took all that came, and should wait until its echoes are read";
   bool stalled = false;
   try {
-    stalled = course_test::eventually(5s, [&] {
+    stalled = course_test::eventually(20s, [&] {
       refusals = peer.send_some(much) == 0 ? refusals + 1 : 0;
       return refusals == 100;
     });
