@@ -3,7 +3,7 @@
 //
 //   ./course run 02:stall
 //
-// Watch how many bytes the connection keeps, and which event it would wait for.
+// Watch how many bytes the connection keeps, and which event it waits for.
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -24,12 +24,6 @@ namespace {
 
 constexpr std::size_t message_bytes = 64 * 1024;
 constexpr int send_buffer_bytes = 16 * 1024;  // less than the message: the socket fills up
-
-void show(const epoll::connection& server) {
-  std::cout << "  the server keeps " << server.unsent_bytes() << " bytes" << std::flush;
-  std::cout << " and waits for " << (server.wanted_events() == EPOLLOUT ? "EPOLLOUT" : "EPOLLIN")
-            << '\n';
-}
 
 void must_be_open(epoll::state after) {
   if (after == epoll::state::closed) throw std::runtime_error{"the connection says closed"};
@@ -56,13 +50,15 @@ void stall() {
   const auto sent = common::check(::send(client, message.data(), message.size(), 0), "send");
   std::cout << "the client sends " << sent << " bytes and reads nothing\n";
   must_be_open(server.on_readable(scratch));
-  show(server);
+  std::cout << "  the server keeps " << server.unsent_bytes() << " bytes\n";
   for (std::size_t left = message_bytes; left > 0;) {
     const std::size_t got = read_what_there_is(client);
     left -= got;
-    std::cout << "the client reads " << got << " bytes\n";
-    if (server.wanted_events() == EPOLLOUT) must_be_open(server.on_writable());
-    show(server);
+    std::cout << "the client reads " << got << " bytes" << std::endl;
+    if (server.unsent_bytes() > 0) must_be_open(server.on_writable());
+    const char* const event = server.wanted_events() == EPOLLOUT ? "EPOLLOUT" : "EPOLLIN";
+    std::cout << "  the server keeps " << server.unsent_bytes() << " bytes and waits for " << event
+              << '\n';
   }
 }
 

@@ -24,7 +24,7 @@ TEST_CASE("02 what a client does not read is kept until it reads", "[02]") {
   CHECK(run.status == course_test::exited(0));
   CHECK_THAT(run.stdout_text,
              Matches("the client sends 65536 bytes and reads nothing\n"
-                     "  the server keeps [1-9][0-9]* bytes and waits for EPOLLOUT\n"
+                     "  the server keeps [1-9][0-9]* bytes\n"
                      "(the client reads [1-9][0-9]* bytes\n"
                      "  the server keeps [0-9]+ bytes and waits for EPOLL(IN|OUT)\n)*"
                      "the client reads [1-9][0-9]* bytes\n"
