@@ -54,7 +54,7 @@ void stall() {
   for (std::size_t left = message_bytes; left > 0;) {
     const std::size_t got = read_what_there_is(client);
     left -= got;
-    std::cout << "the client reads " << got << " bytes" << std::endl;
+    std::cout << "the client reads " << got << " bytes\n" << std::flush;
     if (server.unsent_bytes() > 0) must_be_open(server.on_writable());
     const char* const event = server.wanted_events() == EPOLLOUT ? "EPOLLOUT" : "EPOLLIN";
     std::cout << "  the server keeps " << server.unsent_bytes() << " bytes and waits for " << event

@@ -61,8 +61,8 @@ struct rendezvous {
   std::atomic<int> met = 0;
 };
 
-// Sends until the server has taken nothing for a while: a full buffer alone may be one that it was
-// only slow to empty. Its echoes stay unread.
+// Sends until the server has taken nothing for a while, and reads no echo. A buffer that is full
+// once proves nothing: the server may only be slow.
 void stall(server_process& server, client& peer) {
   const std::string much(1024 * 1024, 'x');
   int refusals = 0;
