@@ -81,7 +81,7 @@ class echo_loop {
   // When accept4() fails, common::classify_accept_errno(errno) gives one of four reasons. A client
   // that is gone already must not make the next one wait. Without a free descriptor the listener
   // stays readable and would wake us for ever: pause_accepting(), which does not wait, and return.
-  // If the listener is broken, throw.
+  // A broken listener is an error: common::throw_errno("accept").
   void accept_all() {
     COURSE_TODO("02.1");
   }

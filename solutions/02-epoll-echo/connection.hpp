@@ -64,8 +64,8 @@ class connection {
  private:
   static bool is_passing(int error) noexcept { return error == EAGAIN || error == EINTR; }
 
-  // Sends as much of `data` as the socket takes now, and keeps the rest in unsent_. Never wait,
-  // never raise SIGPIPE, lose no byte: a short send goes on, EAGAIN ends the attempt.
+  // Sends as much of `data` as the socket takes now, without SIGPIPE. After a short send it goes on;
+  // at EAGAIN it keeps the rest in unsent_ and returns. EINTR means again, other errors closed.
   state send_or_keep(std::span<const std::byte> data) {
     // --8<-- [start:task-02-2b]
     while (!data.empty()) {
