@@ -64,7 +64,7 @@ class connection {
  private:
   static bool is_passing(int error) noexcept { return error == EAGAIN || error == EINTR; }
 
-  // Sends as much of `data` as the socket takes now, without SIGPIPE. After a short send it goes on;
+  // at EAGAIN it keeps the rest in unsent_ and returns. EINTR means again; other errors, closed.
   // at EAGAIN it keeps the rest in unsent_ and returns. EINTR means again, other errors closed.
   state send_or_keep(std::span<const std::byte> data) {
     // --8<-- [start:task-02-2b]
