@@ -64,8 +64,8 @@ class connection {
  private:
   static bool is_passing(int error) noexcept { return error == EAGAIN || error == EINTR; }
 
-  // at EAGAIN it keeps the rest in unsent_ and returns. EINTR means again; other errors, closed.
-  // at EAGAIN it keeps the rest in unsent_ and returns. EINTR means again, other errors closed.
+  // Sends as much of `data` as the socket takes now, without SIGPIPE. After a short send, go on; at
+  // EAGAIN, keep the rest in unsent_ and return. EINTR means again; any other error, closed.
   state send_or_keep(std::span<const std::byte> data) {
     // --8<-- [start:task-02-2b]
     while (!data.empty()) {
