@@ -247,7 +247,7 @@ TEST_CASE("03.3 a client that never reads is cut after the grace time", "[03.3]"
   client stalled{server.port(), {.receive_buffer_bytes = 4096}};
   stall(server, stalled);
   UNSCOPED_INFO("the session waits to send: when grace_ expires, SHUT_RDWR");
-  CHECK(server.stop() == exited(0));
+  CHECK(server.stop(SIGTERM, 10s) == exited(0));
 }
 
 TEST_CASE("03.3 a second signal ends the server at once", "[03.3]") {
