@@ -112,7 +112,7 @@ TEST_CASE("03.2 the coroutine returns at the end of the stream", "[03.2]") {
   bool ended = false;
   UNSCOPED_INFO("EOF was thrown: pass or_error to the read, which then stores it in `error`");
   REQUIRE_NOTHROW(ended = fixture.run_until([&] { return result.ended; }));
-  UNSCOPED_INFO("look at `error` after each co_await: without it, the loop reads EOF for ever");
+  UNSCOPED_INFO("look at `error` after each co_await: without it, the session does not end");
   CHECK(ended);
   CHECK(result.escaped == nullptr);
 }
