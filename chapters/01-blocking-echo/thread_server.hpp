@@ -6,7 +6,7 @@
 // Errors   run() throws std::system_error if the listener breaks. A connection's error ends only
 //          that connection.
 // Rule     a session closes its own descriptor, and does so under the mutex: stop() must never call
-//          shutdown() on a number that already belongs to somebody else.
+//          shutdown() on a number that already belongs to another client.
 #pragma once
 
 #include <sys/socket.h>
@@ -41,10 +41,11 @@ class thread_server {
   thread_server(thread_server&&) = delete;  // sessions hold our address
   ~thread_server() { finish_sessions(); }
 
-  // Accepts clients, with SOCK_CLOEXEC, and starts a session for each, until stop() is called. A
-  // client that is gone already is skipped; without a free descriptor we wait for one; a broken
-  // listener throws, unless it was stop() that broke it. nothing_waiting does not occur: the
-  // listener blocks. A client that is accepted during stop() may get a session like any other.
+  // Accepts clients by accept4(), with SOCK_CLOEXEC, and calls start_session() for each, until
+  // stop() is called. A client that is gone already is skipped. Without a free descriptor,
+  // wait_for_a_session_to_end(). A broken listener is an error, by common::throw_errno("accept"),
+  // unless stop() broke it. accept_failure::nothing_waiting does not occur, because the listener
+  // blocks. A client that is accepted during stop() may get a session like any other.
   void run() {
     COURSE_TODO("01.4");
   }
@@ -61,14 +62,15 @@ class thread_server {
   };
   using session_place = std::list<session>::iterator;
 
-  // Files `client` under sessions_, with the thread that runs converse() for it; that thread must
-  // not find its entry incomplete. insert() returns the entry's place, which converse() takes. If
-  // the system has no thread left, drop() this client and go on.
+  // Adds `client` to sessions_, together with the std::thread that runs converse() for it. That
+  // thread must not find its entry incomplete. sessions_.insert() returns the entry's place, which
+  // converse() takes. If the system has no thread left, drop() this client and go on.
   void start_session(common::unique_fd client) {
     COURSE_TODO("01.4");
   }
 
-  // For start_session, which holds mutex_. One line for all that are dropped until a session ends.
+  // For start_session, which holds mutex_. Writes one line to the log for all clients that are
+  // dropped until a session ends.
   void drop(session_place self, const std::system_error& error) {
     if (!dropping_) common::log(std::string{"no thread for new clients: "} + error.what());
     dropping_ = true;
@@ -93,7 +95,7 @@ class thread_server {
     session_ended_.notify_all();
   }
 
-  // A thread cannot join itself, and a session must not wait for another: the reaper joins all.
+  // A thread cannot join itself, and no session should wait for another: the reaper joins them all.
   void reap(const std::stop_token& stopping) {
     std::unique_lock lock{mutex_};
     while (session_ended_.wait(lock, stopping, [this] { return !ended_.empty(); })) {

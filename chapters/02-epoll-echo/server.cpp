@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 02-server: one thread, every client, by asking epoll who is ready.
+// 02-server: one thread serves every client; epoll says which are ready.
 //
 //   ./course run 02 -- --port 9000
 #include <utility>

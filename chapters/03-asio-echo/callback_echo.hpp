@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A session in callbacks: each operation is given the function to call when it has completed.
 // Owns     its socket and its buffer. The session itself belongs to the handler of the operation in
-//          flight, which holds the one shared_ptr: with no operation in flight, it is gone.
+//          flight, which holds the only shared_ptr: with no operation in flight, it is destroyed.
 // Lifetime the open_sockets must outlive every session.
 // Threads  any that run the io_context: with one operation in flight, one handler runs at a time.
 // Errors   an error ends its session, and no other.
@@ -29,14 +29,16 @@ class callback_session : public std::enable_shared_from_this<callback_session> {
   callback_session(tcp::socket socket, open_sockets& sockets)
       : socket_{std::move(socket)}, entry_{sockets, socket_.native_handle()} {}
 
-  // Asks for bytes and returns at once. When some have come, sends them back; at EOF and on errors
-  // it asks for nothing more, and so the session ends.
+  // Initiates a receive into asio::buffer(buffer_) and returns at once. When bytes have come, the
+  // handler calls send(); at EOF and on errors it initiates nothing, and so the session ends. The
+  // handler has to keep this session alive: shared_from_this().
   void receive() {
     COURSE_TODO("03.1");
   }
 
  private:
-  // Sends the first `bytes` of the buffer, all of them, and then receives again.
+  // Sends all of asio::buffer(buffer_, bytes), the first `bytes` of the buffer. The handler calls
+  // receive() again, unless there was an error.
   void send(std::size_t bytes) {
     COURSE_TODO("03.1");
   }

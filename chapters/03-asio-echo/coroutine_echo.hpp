@@ -23,8 +23,9 @@ namespace completion {
 
 using asio::ip::tcp;
 
-// Echoes until EOF or an error, which ends in `error` and in no exception. Compare it with
-// callback_session: its members are local variables here, its two functions two lines of one loop.
+// Echoes until EOF or an error: with `or_error` as its token, an operation stores either in `error`
+// and throws nothing. The operations are those of callback_session; its members are local variables
+// here, and its two functions are two lines of one loop.
 inline asio::awaitable<void> echo(tcp::socket socket, open_sockets& sockets) {
   const open_sockets::entry entry{sockets, socket.native_handle()};
   std::array<std::byte, 16 * 1024> buffer;

@@ -27,9 +27,9 @@ constexpr std::size_t buffer_bytes = 16 * 1024;
 
 enum class [[nodiscard]] sent { all, failed };
 
-// Sends every byte of `data`. A blocking send may still take less than it was given, and a signal
-// may interrupt it (EINTR): go on from where it stopped. Any other failure ends it. Never raise
-// SIGPIPE.
+// Sends every byte of `data`. A blocking send() may still take less than it was given: go on from
+// where it stopped. A signal may interrupt it (EINTR): call it again. Any other failure is
+// sent::failed. Never raise SIGPIPE.
 inline sent send_all(int socket, std::span<const std::byte> data) {
   // --8<-- [start:task-01-2]
   while (!data.empty()) {
@@ -44,9 +44,9 @@ inline sent send_all(int socket, std::span<const std::byte> data) {
   // --8<-- [end:task-01-2]
 }
 
-// Sends back what arrives until the peer is done. What arrived before its FIN is still owed to it.
-// A signal that interrupts recv (EINTR) says nothing about the peer. A peer to which an echo cannot
-// be sent is gone.
+// Sends back what arrives, until the peer is done: first everything that came before its FIN. A
+// signal that interrupts recv() (EINTR) says nothing about the peer. If recv() fails otherwise, or
+// an echo cannot be sent, the peer is gone.
 inline ending echo_until_eof(int socket) {
   std::array<std::byte, buffer_bytes> buffer;
   // --8<-- [start:task-01-3]

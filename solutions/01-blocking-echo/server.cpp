@@ -26,7 +26,7 @@ void serve_until(const common::stop_signal& stop, common::unique_fd listener) {
   try {
     server.run();
   } catch (...) {
-    stop.request();  // or the stopper would wait, and we for it, until somebody sends a signal
+    stop.request();  // else ~jthread would wait for the stopper, and that for a signal
     throw;
   }
 }

@@ -32,8 +32,8 @@ class connection {
   explicit connection(common::unique_fd socket) noexcept : socket_{std::move(socket)} {}
 
   // The socket has bytes for us: receive once into `scratch` and echo what came. Once is enough,
-  // because epoll reports again what we leave behind, and it is fair to the other clients. Closed
-  // at EOF and on any error that is not "not now" (EAGAIN) or "interrupted" (EINTR).
+  // because epoll reports again what we leave unread, and it is fair to the other clients. Closed
+  // at EOF and on any error but EAGAIN (not now) and EINTR (interrupted).
   [[nodiscard]] state on_readable(std::span<std::byte> scratch) {
     // --8<-- [start:task-02-2]
     const ::ssize_t received = ::recv(socket_.get(), scratch.data(), scratch.size(), 0);
@@ -64,8 +64,8 @@ class connection {
  private:
   static bool is_passing(int error) noexcept { return error == EAGAIN || error == EINTR; }
 
-  // Sends as much of `data` as the socket takes now, and keeps the rest in unsent_. Never wait,
-  // never raise SIGPIPE, lose no byte: a short send goes on, EAGAIN ends the attempt.
+  // Sends as much of `data` as the socket takes now, without SIGPIPE. After a short send, go on; at
+  // EAGAIN, keep the rest in unsent_ and return. EINTR means again; any other error, closed.
   state send_or_keep(std::span<const std::byte> data) {
     // --8<-- [start:task-02-2b]
     while (!data.empty()) {

@@ -5,7 +5,7 @@
 // Threads  the thread that calls run(), and no other.
 // Errors   std::system_error if epoll or the listener fails; a client's ends only that client.
 // Rule     a connection is erased only while its own event is handled. epoll reports a descriptor
-//          at most once a batch, so no later event of it can be about a descriptor that is gone.
+//          at most once a batch, so no later event of the batch is about one that was closed.
 // See      epoll(7), epoll_ctl(2), epoll_wait(2)
 #pragma once
 
@@ -79,10 +79,11 @@ class echo_loop {
     serve(event.data.fd);
   }
 
-  // Accepts every waiting client, by accept4(2) with SOCK_NONBLOCK | SOCK_CLOEXEC, and add()s it.
-  // common::classify_accept_errno tells what a failure asks for. try_again: this client is gone, so
-  // take the next one. nothing_waiting (EAGAIN): all are in. out_of_descriptors: pause_accepting()
-  // and return, for the listener stays readable and would wake us for ever. listener_broken: throw.
+  // Accepts every waiting client, by accept4() with SOCK_NONBLOCK | SOCK_CLOEXEC, and add()s it.
+  // When accept4() fails, common::classify_accept_errno(errno) gives one of four reasons. A client
+  // that is gone already must not make the next one wait. Without a free descriptor the listener
+  // stays readable and would wake us for ever: pause_accepting(), which does not wait, and return.
+  // A broken listener is an error: common::throw_errno("accept").
   void accept_all() {
     // --8<-- [start:task-02-1]
     while (true) {
@@ -106,9 +107,10 @@ class echo_loop {
     // --8<-- [end:task-02-1]
   }
 
-  // Files the client in connections_ and asks epoll for its bytes: nothing is unsent yet. If epoll
-  // has no room for it, watch() throws std::system_error, and we drop the client. The first one
-  // gets a line in the log; those that follow it do not, until a client fits (see dropping_).
+  // Puts the client into connections_, under its descriptor, and has epoll report its bytes:
+  // watch() with EPOLL_CTL_ADD and EPOLLIN. If epoll has no room for it, watch() throws
+  // std::system_error: take the client out again. The first client that is dropped gets a line from
+  // common::log; those that follow do not, until a client fits (see dropping_).
   void add(common::unique_fd client) {
     // --8<-- [start:task-02-1b]
     const int fd = client.get();
@@ -124,9 +126,9 @@ class echo_loop {
     // --8<-- [end:task-02-1b]
   }
 
-  // Lets the connection write if it waited for that, else read; erases it when it says closed;
-  // tells epoll when, and only when, what it wants has changed. Of errors the next send or recv
-  // tells.
+  // Lets the connection write if it waited for room, else read. Erases it if it says closed. If it
+  // waits for something else now, tells epoll by watch() with EPOLL_CTL_MOD; else makes no call.
+  // An error needs no case of its own, because the next send or recv returns it.
   void serve(int fd) {
     const auto found = connections_.find(fd);
     if (found == connections_.end()) return;  // the listener's event, after a stop has closed it
@@ -157,9 +159,9 @@ class echo_loop {
     retry_accept_at_.reset();
   }
 
-  // No new clients. SHUT_RD leaves what has arrived readable and shows an EOF when that is read, so
-  // a connection echoes what it was sent and then ends by itself. Linux still delivers bytes that
-  // come later: a client that keeps sending is cut at the deadline.
+  // No new clients. After SHUT_RD what has arrived can still be read, and then recv returns 0: a
+  // connection echoes what it was sent and ends by itself. Linux still delivers bytes that come
+  // later, so a client that keeps sending is cut at the deadline.
   void begin_stop() {
     stop_deadline_ = clock::now() + stop_grace_ms;
     watch(EPOLL_CTL_DEL, stop_fd_, 0);

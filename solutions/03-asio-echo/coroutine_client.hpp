@@ -39,9 +39,10 @@ inline void fill(std::vector<unsigned char>& message, std::int64_t request) {
   }
 }
 
-// Connects by the socket's own async_connect: there is one endpoint, and asio::async_connect tries
-// several. Then for each request: fill()s and sends a message, reads exactly as many bytes, and
-// compares; an echo that differs throws. Returns how many echoes it got.
+// Connects by the socket's own async_connect, because there is one endpoint: asio::async_connect
+// tries several. Then for each request: fill()s the message, sends it by asio::async_write, reads
+// exactly as many bytes by asio::async_read, and compares. An echo that differs throws
+// std::runtime_error. Returns how many echoes it got.
 inline asio::awaitable<std::int64_t> converse(conversation plan) {
   const auto executor = co_await asio::this_coro::executor;
   tcp::socket socket{executor};

@@ -32,9 +32,9 @@ class open_sockets {
     int fd_;
   };
 
-  // SHUT_RD lets every session echo what has arrived and then see an end. Linux still delivers
-  // bytes that come later, so it bounds no client that keeps sending; SHUT_RDWR ends it now.
-  // Later entries are shut down as they come.
+  // After SHUT_RD, every session can still read what has arrived, and then sees the end. Linux goes
+  // on delivering bytes that come later, so a client that keeps sending is not stopped by it;
+  // SHUT_RDWR ends a session at once. Later entries are shut down as they come.
   void shut_down_all(int how) {
     const std::lock_guard lock{mutex_};
     how_ = how;

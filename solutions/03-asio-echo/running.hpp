@@ -27,9 +27,9 @@
 
 namespace completion {
 
-// Runs handlers until no work is left, and sleeps while none is due. One that throws ends itself,
-// not the loop: run() may be called again after an exception, without restart(), and goes on where
-// it was. Whatever was thrown gets a line from common::log, with its what() if it has one.
+// Runs handlers by io.run() until no work is left. A handler that throws must not end the loop:
+// run() may be called again after an exception, without restart(), and goes on with the next
+// handler. Whatever was thrown gets a line from common::log, with its what() if it has one.
 inline void run_to_the_end(asio::io_context& io) {
   // --8<-- [start:task-03-3]
   while (true) {
@@ -45,8 +45,9 @@ inline void run_to_the_end(asio::io_context& io) {
   // --8<-- [end:task-03-3]
 }
 
-// Runs `io` on this thread and threads - 1 others; returns when all of them are done. If the system
-// has no thread left, std::jthread throws: io.stop() ends those that run; pass the exception on.
+// Calls run_to_the_end(io) on this thread and on threads - 1 others (std::jthread). Returns when
+// all of them are done. If the system has no thread left, std::jthread's constructor throws:
+// io.stop() ends those that run already; pass the exception on.
 inline void run_on_threads(asio::io_context& io, std::int64_t threads) {
   // --8<-- [start:task-03-3b]
   std::vector<std::jthread> others;
@@ -72,8 +73,10 @@ class graceful_stop {
   }
 
  private:
-  // Waits for a second signal, whose handler is to call end_at_once(). Accepts nobody new. Lets
-  // sessions echo what has arrived; a session that has not ended after grace_ms is cut.
+  // Waits for a second signal (signals_.async_wait, as in the constructor), whose handler calls
+  // end_at_once(). Closes the acceptor. Lets every session echo what has arrived:
+  // sockets_.shut_down_all() with SHUT_RD. Gives grace_ms to grace_ (expires_after) and waits for
+  // it (async_wait): a session that has not ended by then is cut, with SHUT_RDWR.
   void begin() {
     // --8<-- [start:task-03-3c]
     signals_.async_wait([this](const std::error_code& canceled, int signal) {
@@ -89,8 +92,8 @@ class graceful_stop {
     sockets_.when_empty([this] { asio::post(control_, [this] { stop_waiting(); }); });
   }
 
-  // clear() gives the signals their default action back. It would forget one that has come already,
-  // so begin() cannot call it and leave the second signal to the kernel.
+  // clear() gives the signals their default action back. begin() cannot call it and leave the
+  // second signal to the kernel: clear() drops a signal that has come already.
   void end_at_once(int signal) {
     signals_.clear();
     std::raise(signal);

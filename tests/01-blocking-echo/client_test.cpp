@@ -22,8 +22,7 @@ TEST_CASE("01.4 the client gets 10,000 echoes of 1024 bytes", "[01.4]") {
   CHECK(client.stderr_text.empty());
 }
 
-TEST_CASE("01.4 the client says how long it waited, in the singular where that is right",
-          "[01.4]") {
+TEST_CASE("01.4 the client's summary says 1 echo and 1 byte, and how long they took", "[01.4]") {
   server_process server{program("01-server")};
   const auto client =
       run_program(program("01-client"), {"--port", std::to_string(server.port()), "--requests", "1",

@@ -67,7 +67,7 @@ TEST_CASE("01.1 a port in use is an error that names bind, the address and the r
 TEST_CASE("01.1 a listener that cannot be opened leaves no descriptor behind", "[01.1]") {
   const common::unique_fd first = listener_that_has_its_port_alone();
   const course_test::fd_scope fds;
-  UNSCOPED_INFO("bind() fails here, for the port is taken: check its result");
+  UNSCOPED_INFO("bind() fails here, because the port is taken: check its result");
   CHECK_THROWS_AS(blocking::open_listener("127.0.0.1", course_test::port_of(first.get())),
                   std::system_error);
   UNSCOPED_INFO("bind() failed and the socket is still open: put it into a unique_fd at once");

@@ -44,7 +44,7 @@ TEST_CASE("01.4 a second client is served while the first one says nothing", "[0
   CHECK(silent.echo("still here") == "still here");
 }
 
-TEST_CASE("01.4 a client that resets takes nobody with it", "[01.4]") {
+TEST_CASE("01.4 a client that resets ends no other client", "[01.4]") {
   server_process server{program("01-server")};
   client steady{server.port()};
   REQUIRE(steady.echo("before") == "before");
@@ -81,11 +81,12 @@ TEST_CASE("01.4 at the descriptor limit, a client that leaves makes room for one
   REQUIRE(eventually(5s, [&] { return server.open_fd_count() == 16; }));
 
   clients.erase(clients.begin(), clients.begin() + 16);
-  UNSCOPED_INFO("descriptors are free again, and nobody is let in");
+  UNSCOPED_INFO("descriptors are free again, and no client is accepted");
   CHECK_NOTHROW(clients.front().recv_exactly(1));
 }
 
-TEST_CASE("01.4 SIGTERM lets the clients' last words come back and exits with 0", "[01.4]") {
+TEST_CASE("01.4 after SIGTERM what clients have sent is echoed, and the server exits with 0",
+          "[01.4]") {
   server_process server{program("01-server")};
   std::vector<client> clients = course_test::connect_many(server.port(), 10);
   for (client& each : clients) REQUIRE(each.echo("hello") == "hello");

@@ -51,7 +51,7 @@ TEST_CASE("01.4 an accepted socket is not handed down to child programs", "[01.4
   CHECK(inheritable_sockets() == before);
 }
 
-TEST_CASE("01.4 an accepted socket blocks, for its thread may sleep", "[01.4]") {
+TEST_CASE("01.4 an accepted socket blocks, because its thread may sleep", "[01.4]") {
   course_test::tcp_listener listener = course_test::listen_on_any_port();
   blocking::thread_server server{std::move(listener.socket)};
   const std::size_t before = course_test::accepts_begun();
@@ -109,7 +109,7 @@ TEST_CASE("01.4 without a free descriptor the server waits instead of spinning",
         "attempt. If you do: is a session started for the -1, too, and ends at once?");
     CHECK(failures.failures() <= 50);  // one each 100 ms, and one for the session that ended
   }
-  UNSCOPED_INFO("descriptors are free again, and nobody is let in");
+  UNSCOPED_INFO("descriptors are free again, and no client is accepted");
   CHECK_NOTHROW(client{server.port()}.echo("and now?"));
 }
 
@@ -144,11 +144,12 @@ TEST_CASE("01.4 a client for whom there is no thread is dropped, and the others 
     CHECK(end != course_test::ending::still_open);
   }
   CHECK(steady.echo("after") == "after");
-  UNSCOPED_INFO("there are threads again, and nobody is let in");
+  UNSCOPED_INFO("there are threads again, and no client is accepted");
   CHECK_NOTHROW(client{server.port()}.echo("and now?"));
 }
 
-TEST_CASE("01.4 a session that ends before it has begun is joined like the others", "[01.4]") {
+TEST_CASE("01.4 a session that ends before start_session returns is joined like the others",
+          "[01.4]") {
   UNSCOPED_INFO(
       "the session's thread ran to its end before its entry in sessions_ was complete: hold mutex_ "
       "from before the insert until the thread is stored, and do not detach it");

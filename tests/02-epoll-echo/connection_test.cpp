@@ -151,7 +151,7 @@ TEST_CASE("02.2 what the socket does not take is kept", "[02.2]") {
   CHECK(compare_bytes(received, taken.substr(0, received.size())) == identical);
 }
 
-TEST_CASE("02.2 nobody waits for a client that has no room", "[02.2]") {
+TEST_CASE("02.2 a client without room does not make the others wait", "[02.2]") {
   fixture pair{small_buffers};
   const std::string message = pattern(1, 16 * 1024);
   std::future<void> talking = std::async(std::launch::async, [&] {

@@ -43,7 +43,8 @@ void start_coroutine(session_fixture& fixture, outcome& result) {
 TEST_CASE("03.1 what is sent comes back, again and again", "[03.1]") {
   session_fixture fixture;
   const auto session = start_callbacks(fixture);
-  UNSCOPED_INFO("the session died waiting: does the handler hold shared_from_this()?");
+  UNSCOPED_INFO(
+      "the session was destroyed while it waited: does the handler hold shared_from_this()?");
   REQUIRE_FALSE(session.expired());
   UNSCOPED_INFO("more than was sent: send the first `bytes` of the buffer, not all of it");
   CHECK(compare_bytes(fixture.echo("one"), "one") == identical);
@@ -111,7 +112,7 @@ TEST_CASE("03.2 the coroutine returns at the end of the stream", "[03.2]") {
   bool ended = false;
   UNSCOPED_INFO("EOF was thrown: pass or_error to the read, which then stores it in `error`");
   REQUIRE_NOTHROW(ended = fixture.run_until([&] { return result.ended; }));
-  UNSCOPED_INFO("look at `error` after each co_await: without it, the loop reads EOF for ever");
+  UNSCOPED_INFO("look at `error` after each co_await: without it, the session does not end");
   CHECK(ended);
   CHECK(result.escaped == nullptr);
 }
