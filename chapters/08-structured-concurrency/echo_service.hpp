@@ -68,7 +68,7 @@ class echo_service {
 
   task<> serve_each(Clients& arriving) {
     for (;;) {
-      accepted next = co_await arriving.next();
+      auto next = co_await arriving.next();  // accepted, or what has the same members
       if (next.client.valid()) {
         sessions_.spawn(serve(std::move(next.client)));
         continue;
@@ -96,7 +96,7 @@ class echo_service {
     until_one_leaves_ = nullptr;
   }
 
-  task<> serve(common::unique_fd socket) {
+  task<> serve(auto socket) {
     co_await echo_.run(socket.get());
     socket.reset();
     ++left_;

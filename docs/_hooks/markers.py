@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import chapter_page
+import claims
 import class_plan
 import figures
 import ladder
@@ -36,6 +37,10 @@ PAGE_MARKERS: dict[str, Callable[..., str]] = {
     "course_minutes": class_plan.course_minutes,
     "tool_commands": tool_pages.tool_commands,
     "tool_messages": messages.tool_messages,
+    "claim": claims.claim,
+    "claims_figure": claims.ratios,
+    "claims_later": claims.later,
+    "claims_made": claims.made,
 }
 
 

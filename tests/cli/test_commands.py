@@ -163,6 +163,8 @@ def test_sync_says_where_a_mark_is_wrong(live: LiveCourse) -> None:
         (["99"], "There is no chapter 99. Try 01 to 02."),
         (["--ladder", "--matrix"], "name one"),
         (["01", "--ladder"], "leave out '01'"),
+        (["01", "02"], "There is no chapter 01 02."),
+        (["01", "--json", "a.json"], "--json is for --claims"),
         ([], "Name a chapter"),
         (["01", "--rounds", "0"], "--rounds 0: takes 1 to"),
     ],

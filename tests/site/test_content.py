@@ -13,6 +13,7 @@ from building import Site
 
 import chapter_page
 import stubs
+from course_tool.bench import claims
 from course_tool.chapters import Chapter, all_chapters, find_task
 from course_tool.marks import starter_text
 from course_tool.paths import DOCS, ROOT
@@ -106,6 +107,22 @@ def test_lines_of_code_are_counted_and_not_typed(site: Site) -> None:
         assert re.search(counted, page), f"the page has other line counts for {name}"
     assert re.search(r"cat_readv.cpp\s+\d+\s+\d+\s+none", page)
     assert re.search(r"cat_raw.cpp\s+\d+\s+\d+\s+\d+: mmap_region.hpp, raw_ring.hpp", page)
+
+
+def test_the_claims_page_has_every_claim_as_it_was_last_measured(site: Site) -> None:
+    """Else: ./course bench --claims --json docs/claims.json"""
+    stated, found = claims.load().claims, claims.read()
+    assert not found.quick
+    assert [each.id for each in found.findings] == [each.id for each in stated]
+    page = html_of(site, "claims")
+    for claim, finding in zip(stated, found.findings, strict=True):
+        said = (finding.says, finding.source, finding.command)
+        assert said == (claim.says, claim.source, claim.command)
+        judged = [claim, *claim.counts] if claim.experiment else claim.counts
+        bounds = {(each.at_least, each.at_most) for each in finding.figures}
+        wanted = {(each.at_least, each.at_most) for each in judged}
+        assert wanted <= bounds, f"{claim.id} predicts something else by now"
+        assert f'id="{claim.id}"' in page and claim.command in page, f"no box for {claim.id}"
 
 
 def test_every_output_says_how_it_was_made() -> None:

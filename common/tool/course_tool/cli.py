@@ -236,15 +236,18 @@ def reset(chapter: ChapterArgument, task: OneTask = None) -> None:
 
 @app.command()
 def bench(
-    chapter: Annotated[
-        str | None, typer.Argument(help="A chapter, such as 05: its checkpoint.", metavar="CHAPTER")
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="A chapter, such as 05: its checkpoint.", metavar="CHAPTER | CLAIM…"),
     ] = None,
     ladder: Annotated[bool, typer.Option("--ladder", help="Every chapter's server.")] = False,
     matrix: Annotated[bool, typer.Option("--matrix", help="Clients by message sizes.")] = False,
+    claims: Annotated[bool, typer.Option("--claims", help="The claims about io_uring.")] = False,
     solution: Solution = False,
     rounds: Annotated[int | None, typer.Option(help="How often each server is measured.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Tiny: its figures say nothing.")] = False,
     out: Annotated[Path | None, typer.Option(help="A folder for JSON, table and plot.")] = None,
+    json: Annotated[Path | None, typer.Option(help="A file for the JSON of the claims.")] = None,
     yes: Yes = False,
 ) -> None:
     """Run a chapter's checkpoint, or another benchmark.
@@ -256,10 +259,15 @@ def bench(
         ./course bench 05 --solution
         ./course bench --ladder
         ./course bench --matrix --rounds 5
+        ./course bench --claims poll-before-recv
     """
     from course_tool.bench import commands
 
-    options = commands.Options(chapter, ladder, matrix, solution, rounds, quick, out)
+    named = tuple(names or ()) if claims else ()
+    chapter = None if claims else " ".join(names or ()) or None
+    options = commands.Options(
+        chapter, ladder, matrix, claims, solution, rounds, quick, out, named, json
+    )
     raise typer.Exit(commands.run(options, yes=yes))
 
 

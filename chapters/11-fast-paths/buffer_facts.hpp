@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Which operations on a socket take a registered buffer, and whether a zero-copy send copies.
+// Errors   std::system_error.
+// See      io_uring_prep_send_zc(3): IORING_SEND_ZC_REPORT_USAGE
+#pragma once
+
+#include <liburing.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "errors.hpp"
+#include "fact_chain.hpp"
+#include "listen.hpp"
+#include "ring.hpp"
+#include "unique_fd.hpp"
+#include "zero_copy.hpp"
+
+namespace uring {
+
+// Both ends of a connection: zero-copy sends take no other sockets.
+struct tcp_pair {
+  common::unique_fd ours;
+  common::unique_fd theirs;
+};
+
+[[nodiscard]] inline tcp_pair connect_to_ourselves() {
+  const common::unique_fd listener = common::listen_on("127.0.0.1", 0);
+  ::sockaddr_in address{};
+  ::socklen_t bytes = sizeof address;
+  auto* const generic = reinterpret_cast<::sockaddr*>(&address);
+  common::check(::getsockname(listener.get(), generic, &bytes), "getsockname");
+  common::unique_fd ours{common::check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
+  common::check(::connect(ours.get(), generic, bytes), "connect");
+  const int theirs = ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC);
+  return {std::move(ours), common::unique_fd{common::check(theirs, "accept4")}};
+}
+
+// A socket to which ten bytes have come, and a buffer for them, to prepare a request with.
+using ten_bytes = std::array<char, 10>;
+using prepare_transfer = void(::io_uring_sqe& sqe, int socket, ten_bytes& buffer);
+
+// All completions of one request; the buffer is registered.
+inline std::vector<completion> transfer(prepare_transfer* prepare) {
+  ten_bytes buffer{};
+  const tcp_pair sockets = connect_to_ourselves();
+  common::check(::send(sockets.theirs.get(), "ten bytes.", 10, MSG_NOSIGNAL), "send");
+  ring own{{}};
+  const ::iovec whole{.iov_base = buffer.data(), .iov_len = buffer.size()};
+  const int registered = ::io_uring_register_buffers(&own.handle(), &whole, 1);
+  if (registered < 0) common::throw_error(registered, "io_uring_register_buffers");
+  ::io_uring_sqe& sqe = own.get_sqe();
+  prepare(sqe, sockets.ours.get(), buffer);
+  sqe.user_data = 0;
+  std::vector<completion> all;
+  do {
+    (void)own.submit_and_wait();
+    for (const completion& done : own.reap()) all.push_back(done);
+  } while (all.empty() || (all.back().flags & IORING_CQE_F_MORE) != 0);
+  return all;
+}
+
+inline std::int32_t result_of_transfer(prepare_transfer* prepare) {
+  return transfer(prepare).front().res;
+}
+
+inline void prepare_fixed_recv(::io_uring_sqe& sqe, int socket, ten_bytes& buffer) {
+  ::io_uring_prep_recv(&sqe, socket, buffer.data(), buffer.size(), 0);
+  sqe.ioprio |= IORING_RECVSEND_FIXED_BUF;
+}
+
+inline void prepare_fixed_send(::io_uring_sqe& sqe, int socket, ten_bytes& buffer) {
+  ::io_uring_prep_send(&sqe, socket, buffer.data(), buffer.size(), MSG_NOSIGNAL);
+  sqe.ioprio |= IORING_RECVSEND_FIXED_BUF;
+}
+
+inline void prepare_fixed_read(::io_uring_sqe& sqe, int socket, ten_bytes& buffer) {
+  ::io_uring_prep_read_fixed(&sqe, socket, buffer.data(), unsigned{10}, 0, 0);
+}
+
+inline void prepare_fixed_send_zc(::io_uring_sqe& sqe, int socket, ten_bytes& buffer) {
+  ::io_uring_prep_send_zc_fixed(&sqe, socket, buffer.data(), buffer.size(), MSG_NOSIGNAL, 0, 0);
+}
+
+inline void prepare_reporting_send(::io_uring_sqe& sqe, int socket, ten_bytes& buffer) {
+  ::io_uring_prep_send_zc(&sqe, socket, buffer.data(), buffer.size(), MSG_NOSIGNAL, report_usage);
+}
+
+inline void show_registered_buffers() {
+  std::puts("Ten bytes through a socket:");
+  print_bytes("RECV into a registered buffer", result_of_transfer(prepare_fixed_recv));
+  print_bytes("SEND from a registered buffer", result_of_transfer(prepare_fixed_send));
+  print_bytes("READ_FIXED into a registered buffer", result_of_transfer(prepare_fixed_read));
+  print_bytes("SEND_ZC from a registered buffer", result_of_transfer(prepare_fixed_send_zc));
+  const completion last = transfer(prepare_reporting_send).back();
+  if ((last.flags & IORING_CQE_F_NOTIF) == 0) return;  // Linux before 6.2 has no such report
+  const bool was_copied = (static_cast<std::uint32_t>(last.res) & usage_copied) != 0;
+  print_fact("copies made by a SEND_ZC over loopback", was_copied ? 1 : 0);
+}
+
+}  // namespace uring

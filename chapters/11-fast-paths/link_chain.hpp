@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Requests of which each begins when the one before it has succeeded, all of them submitted at
+// once: nobody has to wake up in between.
+// Owns     nothing; linked.hpp has the requests, and an operation for each.
+// Lifetime it lives in the awaiting frame, which goes on when all of them are over, because until
+//          then the kernel knows their addresses.
+// Threads  the one that runs the queue.
+// Errors   the first request that fails, or moves less than it was asked to, breaks the chain:
+//          those after it end with -ECANCELED and have done nothing. A recv or send that is short
+//          breaks it only with MSG_WAITALL.
+// Rule     a chain ends where a submission ends, so all of it is submitted together, or it is none.
+//          Hard links go on whatever happens. Then a cancel ends what is under way, and not what
+//          comes after it.
+// See      io_uring_enter(2): IOSQE_IO_LINK, IOSQE_IO_HARDLINK, IOSQE_CQE_SKIP_SUCCESS
+#pragma once
+
+#include <liburing.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "io_handle.hpp"
+#include "io_operation.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+// No chain may be longer. It has to fit into the submission queue as a whole, and a queue that the
+// kernel empties by a thread of its own (SQPOLL) is waited for only until half of it is free.
+[[nodiscard]] inline std::size_t chain_requests_max(io_queue& queue) noexcept {
+  const unsigned entries = queue.handle().sq.ring_entries;
+  return std::max(entries / 2, std::min(entries, 2U));
+}
+
+// What does not depend on the requests: an operation for each, and how many have not completed.
+class link_chain {
+ public:
+  // If the chain was canceled before it began, none is started: then `done` keeps -ECANCELED.
+  struct part : io_operation {
+    part() noexcept : io_operation{&on_completion} {}
+
+    static void on_completion(io_operation& self, const completion& done) {
+      assert((done.flags & IORING_CQE_F_MORE) == 0 && "a request of a chain completes once");
+      auto& completed = static_cast<part&>(self);
+      completed.done = done;
+      completed.whole->one_completed(completed);
+    }
+
+    link_chain* whole = nullptr;
+    completion done{.user_data = 0, .res = -ECANCELED, .flags = 0};
+  };
+
+  // `links` are the flags of every request but the last: IOSQE_IO_LINK or IOSQE_IO_HARDLINK, and
+  // perhaps IOSQE_CQE_SKIP_SUCCESS beside the former.
+  explicit link_chain(unsigned links) noexcept : links_{static_cast<std::uint8_t>(links)} {}
+  link_chain(link_chain&&) = delete;  // its parts hold its address
+
+  // Starts a request for each of `parts`, in order; `prepare(i, sqe)` prepares the i-th. False if
+  // they were canceled before: then none is started.
+  template <typename Prepare>
+  bool start(const io_handle& io, std::span<part> parts, std::coroutine_handle<> continuation,
+             const Prepare& prepare) {
+    assert(!parts.empty() && parts.size() <= chain_requests_max(io.queue()));
+    continuation_ = continuation;
+    parts_ = parts;
+    expected_ = (links_ & IOSQE_CQE_SKIP_SUCCESS) != 0 ? 1 : parts.size();
+    for (part& each : parts) each.whole = this;
+    return start_linked(io, prepare);
+  }
+
+  // Which request has completed last, by its place: if only one completes, that one.
+  [[nodiscard]] std::size_t answered() const noexcept { return answered_; }
+
+ private:
+  // Starts a request for each of parts_, by io.start(part, …) with a function that prepares an SQE.
+  // All but the last get links_ added to their flags: a link at the last one would tie it to
+  // whatever is submitted next. None of the chain may be submitted before the others are there, and
+  // a full queue submits: so make room for all of them first (reserve, of io.queue()). False as
+  // soon as io.start() is.
+  template <typename Prepare>
+  bool start_linked(const io_handle& io, const Prepare& prepare) {
+    COURSE_TODO("11.2");
+  }
+
+  // The last of the completions resumes the frame. Those that did not complete, because they have
+  // succeeded, leave the canceler's list here.
+  void one_completed(const part& completed) {
+    answered_ = static_cast<std::size_t>(&completed - parts_.data());
+    if (--expected_ > 0) return;
+    for (part& each : parts_) each.unlink();
+    continuation_.resume();
+  }
+
+  std::uint8_t links_;
+  std::span<part> parts_;
+  std::size_t expected_ = 0;  // completions that have not come
+  std::size_t answered_ = 0;
+  std::coroutine_handle<> continuation_;
+};
+
+}  // namespace uring

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// A file goes to a socket and never into this program's memory: through a pipe, by splice.
+// Owns     the pipe, its two ends.
+// Lifetime descriptors and pipe must live until the task has ended.
+// Threads  the one that runs the queue. Each splice occupies a thread of the kernel while it waits.
+// Errors   std::system_error; std::runtime_error if the file ends before the part does. Either way
+//          the pipe may still hold bytes, and must not be used for anybody else.
+// Rule     splice(2) wants a pipe on one side. What has gone in has to come out before more goes
+//          in: a splice into a full pipe waits for a reader, and that would be ourselves.
+// See      splice(2), io_uring_prep_splice(3), pipe(7)
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "errors.hpp"
+#include "file_extents.hpp"
+#include "file_operations.hpp"
+#include "io_request.hpp"
+#include "registered_files.hpp"
+#include "task.hpp"
+#include "todo.hpp"
+#include "unique_fd.hpp"
+
+namespace uring {
+
+class splice_pipe {
+ public:
+  // With room for so many bytes, if the kernel gives it: all pipes of a user together have a limit,
+  // and then new ones are small.
+  explicit splice_pipe(std::size_t room_wanted) {
+    std::array<int, 2> fds{};
+    common::check(::pipe2(fds.data(), O_CLOEXEC), "pipe2");
+    read_end_ = common::unique_fd{fds[0]};
+    write_end_ = common::unique_fd{fds[1]};
+    (void)::fcntl(fds[0], F_SETPIPE_SZ, static_cast<int>(room_wanted));
+    const int room = common::check(::fcntl(fds[0], F_GETPIPE_SZ), "fcntl F_GETPIPE_SZ");
+    room_ = static_cast<std::size_t>(room);
+  }
+
+  [[nodiscard]] int read_end() const noexcept { return read_end_.get(); }
+  [[nodiscard]] int write_end() const noexcept { return write_end_.get(); }
+  [[nodiscard]] std::size_t room() const noexcept { return room_; }  // of an empty one
+
+ private:
+  common::unique_fd read_end_;
+  common::unique_fd write_end_;
+  std::size_t room_ = 0;
+};
+
+// From a file, registered or not, into a pipe. IOSQE_FIXED_FILE would speak of the pipe: for the
+// side that a splice takes from there is a flag of its own.
+inline auto splice_in_op(const io_handle& io, const file_ref& file, std::uint64_t offset,
+                         const splice_pipe& pipe, std::size_t bytes) {
+  const bool is_fixed = (file.flags & IOSQE_FIXED_FILE) != 0;
+  return splice_op(io, file.number, static_cast<std::int64_t>(offset), pipe.write_end(), -1,
+                   static_cast<unsigned>(bytes), is_fixed ? SPLICE_F_FD_IN_FIXED : 0);
+}
+
+// Out of a pipe, into a socket.
+inline auto splice_out_op(const io_handle& io, const splice_pipe& pipe, int socket,
+                          std::size_t bytes) {
+  return splice_op(io, pipe.read_end(), -1, socket, -1, static_cast<unsigned>(bytes));
+}
+
+[[noreturn]] inline void throw_became_shorter(std::uint64_t at) {
+  throw std::runtime_error{"the file has become shorter: nothing is left at byte " +
+                           std::to_string(at)};
+}
+
+// Sends all of `part`, in pieces of at most pipe.room(): into the pipe, and all of that out of it
+// again before the next piece. Each splice may move less than it was asked to. One that
+// is_passing() is made again; any other failure is thrown, by or_throw("splice from the file") or
+// or_throw("splice to the socket"). If nothing comes out of the file though the part goes on:
+// throw_became_shorter(), with the byte that is missing.
+inline task<> splice_file(io_handle io, file_ref file, extent part, const splice_pipe& pipe,
+                          int socket) {
+  COURSE_TODO("11.4");
+}
+
+}  // namespace uring

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The end of a connection whose peer does not take what we have sent: the kernel drops it.
+// Lifetime reset_on_cancel ends before its source and before the socket is closed.
+// Threads  the one that runs the queue.
+// Rule     the peer sees a reset, ECONNRESET, and not the EOF of an answer that is complete.
+// See      connect(2): AF_UNSPEC, tcp(7)
+#pragma once
+
+#include <sys/socket.h>
+
+#include "cancel_source.hpp"
+
+namespace uring {
+
+// Takes back what waits to be sent: that of a zero-copy send gets its notification. The descriptor
+// stays open. It does nothing to a socket that is no TCP connection.
+inline void reset_connection(int socket) noexcept {
+  ::sockaddr nobody{};
+  nobody.sa_family = AF_UNSPEC;
+  (void)::connect(socket, &nobody, sizeof nobody);
+}
+
+// const reset_on_cancel hang_up{source, socket}: from here to the end of the scope, a cancel resets
+// the connection.
+class [[nodiscard("it needs a name to live until the end of the scope")]] reset_on_cancel final
+    : cancel_target {
+ public:
+  reset_on_cancel(cancel_source& source, int socket) noexcept : socket_{socket} {
+    source.watch(*this);
+  }
+
+ private:
+  void ask_to_end() override { reset_connection(socket_); }
+
+  int socket_;
+};
+
+}  // namespace uring

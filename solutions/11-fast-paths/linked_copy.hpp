@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// Copies parts of a file, by chains of linked requests: read a block, write it, read the next, all
+// into and out of one buffer.
+// Lifetime files, buffer and queue must outlive its tasks.
+// Threads  the one that runs the queue.
+// Errors   std::system_error that says what was tried and at which byte; std::runtime_error if the
+//          source ends too early. -ECANCELED is thrown as well.
+// Rule     a request's length is fixed before the request in front of it has run. So a chain reads
+//          what the file is known to have; where it breaks, single requests find out why.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "copy_step.hpp"
+#include "file_extents.hpp"
+#include "file_operations.hpp"
+#include "io_request.hpp"
+#include "linked.hpp"
+#include "registered_buffers.hpp"
+#include "registered_files.hpp"
+#include "task.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+class linked_copy {
+ public:
+  linked_copy(const io_handle& io, const file_ref& source, const file_ref& target) noexcept
+      : io_{io}, source_{source}, target_{target} {}
+
+  // Copies all of `part`, in blocks of the buffer's size: by chains, as far as they get. If one
+  // breaks before its end, single requests move the next bytes, or find out what is wrong.
+  task<> copy(extent part, fixed_buffer buffer) {
+    while (part.begin < part.end) {
+      const extent next = part_of_a_chain(part, buffer);
+      linked_steps chain{io_, steps_of(next, buffer), chain_answers::one};
+      co_await chain;
+      part.begin += bytes_copied(chain);
+      if (part.begin == next.end) continue;
+      const std::size_t some = co_await copy_some(part, buffer);
+      if (some == 0) throw_source_ended(part.begin);
+      part.begin += some;
+    }
+  }
+
+  // For each block of `part`, in order: a read from source_ into the buffer, and a write out of it
+  // to target_ at the same offset, each a copy_step{action, file, block, offset}. Both are as long
+  // as the block, and the last block is as long as what is left of the part. A part of a
+  // fixed_buffer is one with the same index.
+  [[nodiscard]] std::vector<copy_step> steps_of(extent part, const fixed_buffer& buffer) const {
+    std::vector<copy_step> steps;
+    // --8<-- [start:task-11-3]
+    while (part.begin < part.end) {
+      const std::size_t bytes = std::min<std::uint64_t>(buffer.bytes.size(), part.bytes());
+      const fixed_buffer block{.bytes = buffer.bytes.first(bytes), .index = buffer.index};
+      steps.push_back({copy_step::action::read, source_, block, part.begin});
+      steps.push_back({copy_step::action::write, target_, block, part.begin});
+      part.begin += bytes;
+    }
+    // --8<-- [end:task-11-3]
+    return steps;
+  }
+
+  // What the source has from `at` on, however much that has become: a file may grow, and one of
+  // /proc has no size at all. Returns where it ends.
+  task<std::uint64_t> copy_rest(std::uint64_t at, fixed_buffer buffer) {
+    while (true) {
+      const extent next{at, at + buffer.bytes.size()};
+      const std::size_t some = co_await copy_some(next, buffer);
+      if (some == 0) co_return at;
+      at += some;
+    }
+  }
+
+  // Copies what one read and one write move, of the first block of `part`: at least a byte, or 0 at
+  // the end of the source.
+  task<std::size_t> copy_some(extent part, fixed_buffer buffer) const;
+
+ private:
+  // As much of it as one chain can copy: two requests a block.
+  [[nodiscard]] extent part_of_a_chain(const extent& part, const fixed_buffer& buffer) const {
+    const std::size_t blocks = chain_requests_max(io_.queue()) / 2;
+    assert(blocks > 0 && "no room for a read and its write: with_room_for_pairs()");
+    return {part.begin, std::min(part.end, part.begin + blocks * buffer.bytes.size())};
+  }
+
+  // How many bytes a chain of steps_of() has brought into the target. One of chain.steps() has
+  // completed, number chain.answered(): every step before it has moved all of its bytes, and no
+  // step after it has done anything. Its own chain.result(number) may be a count, of a part or of
+  // all, or an error. Bytes that were only read are not in the target.
+  [[nodiscard]] static std::uint64_t bytes_copied(const linked_steps<copy_step>& chain) {
+    std::uint64_t copied = 0;
+    // --8<-- [start:task-11-3b]
+    for (std::size_t i = 0; i < chain.answered(); ++i) {
+      const copy_step& step = chain.steps()[i];
+      if (step.what == copy_step::action::write) copied += step.block.bytes.size();
+    }
+    const io_result ended = chain.result(chain.answered());
+    const bool was_write = chain.steps()[chain.answered()].what == copy_step::action::write;
+    if (was_write && ended) copied += ended.count();
+    // --8<-- [end:task-11-3b]
+    return copied;
+  }
+
+  task<std::size_t> read_some(std::uint64_t at, fixed_buffer into) const;
+  task<std::size_t> write_some(std::uint64_t at, fixed_buffer data) const;
+
+  [[noreturn]] static void throw_source_ended(std::uint64_t at) {
+    throw std::runtime_error{"the source has become shorter: it ends at byte " +
+                             std::to_string(at)};
+  }
+
+  io_handle io_;
+  file_ref source_;
+  file_ref target_;
+};
+
+inline task<std::size_t> linked_copy::copy_some(extent part, fixed_buffer buffer) const {
+  buffer.bytes = buffer.bytes.first(std::min<std::uint64_t>(buffer.bytes.size(), part.bytes()));
+  const std::size_t read = co_await read_some(part.begin, buffer);
+  if (read == 0) co_return 0;
+  buffer.bytes = buffer.bytes.first(read);
+  const std::size_t written = co_await write_some(part.begin, buffer);
+  co_return written;
+}
+
+inline task<std::size_t> linked_copy::read_some(std::uint64_t at, fixed_buffer into) const {
+  while (true) {
+    const io_result read =
+        co_await with_flags(read_fixed_op(io_, source_.number, into, at), source_.flags);
+    if (!read.is_passing()) co_return read.or_throw("read at byte " + std::to_string(at));
+  }
+}
+
+inline task<std::size_t> linked_copy::write_some(std::uint64_t at, fixed_buffer data) const {
+  while (true) {
+    const io_result written =
+        co_await with_flags(write_fixed_op(io_, target_.number, data, at), target_.flags);
+    if (!written.is_passing()) co_return written.or_throw("write at byte " + std::to_string(at));
+  }
+}
+
+}  // namespace uring

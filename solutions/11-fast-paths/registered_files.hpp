@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// Files that the kernel has looked up already: a table of a queue, whose slots requests name in
+// place of descriptors.
+// Owns     the registration, one for each queue. A slot keeps its file open, whatever becomes of
+//          the descriptor that it was added by.
+// Lifetime the queue outlives the table, and the table outlives every slot.
+// Threads  the one that runs the queue.
+// Errors   std::system_error if the kernel refuses the table (EBUSY: the queue has one already) or
+//          a file. That no slot is free is no error: the slot is empty, and descriptors still work.
+// Rule     a slot is given out again only after its file has been taken out. Requests that have
+//          begun keep their file; a linked one that still waits for its turn finds the slot empty.
+// See      io_uring_register_files(3), io_uring_register_files_update(3)
+#pragma once
+
+#include <liburing.h>
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "errors.hpp"
+#include "io_queue.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+// What a request works on: a descriptor, or a slot.
+//   with_flags(read_op(io, file.number, buffer, offset), file.flags)
+struct file_ref {
+  int number;
+  std::uint8_t flags;  // IOSQE_FIXED_FILE: the number is a slot's
+};
+
+class registered_files;
+
+// A place in the table. It goes back, and its file with it, when this object ends.
+class [[nodiscard]] file_slot {
+ public:
+  file_slot() noexcept = default;
+  file_slot(registered_files& table, int index) noexcept : table_{&table}, index_{index} {}
+  file_slot(file_slot&& other) noexcept
+      : table_{std::exchange(other.table_, nullptr)},
+        index_{other.index_},
+        holds_file_{other.holds_file_} {}
+  file_slot& operator=(file_slot other) noexcept {
+    std::swap(table_, other.table_);
+    std::swap(index_, other.index_);
+    std::swap(holds_file_, other.holds_file_);
+    return *this;
+  }
+  ~file_slot();
+
+  [[nodiscard]] explicit operator bool() const noexcept { return table_ != nullptr; }
+  [[nodiscard]] int index() const noexcept {
+    assert(table_ != nullptr && "no slot: was the table full?");
+    return index_;
+  }
+  [[nodiscard]] bool holds_file() const noexcept { return holds_file_; }
+
+  // For those who fill or empty it: add(), and the requests of direct_operations.hpp.
+  void set_filled() noexcept { holds_file_ = true; }
+  void set_empty() noexcept { holds_file_ = false; }
+
+ private:
+  registered_files* table_ = nullptr;
+  int index_ = 0;
+  bool holds_file_ = false;
+};
+
+// The slot, or the descriptor if the table was full.
+[[nodiscard]] inline file_ref file_of(const file_slot& slot, int fd) noexcept {
+  if (!slot) return {.number = fd, .flags = 0};
+  return {.number = slot.index(), .flags = IOSQE_FIXED_FILE};
+}
+
+class registered_files {
+ public:
+  // A table of empty slots. If RLIMIT_NOFILE is less than that, liburing raises its soft limit.
+  registered_files(io_queue& queue, unsigned slots);
+  registered_files(registered_files&&) = delete;  // slots hold its address
+  ~registered_files() {
+    assert(used_ == 0 && "a slot is still in use");
+    ::io_uring_unregister_files(&queue_.handle());
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return slots_; }
+  [[nodiscard]] std::size_t used() const noexcept { return used_; }
+
+  // A free slot without a file, for a request that brings one. An empty object: none is free.
+  [[nodiscard]] file_slot reserve() noexcept {
+    if (free_.empty()) return {};
+    const int index = free_.back();
+    free_.pop_back();
+    ++used_;
+    return {*this, index};
+  }
+
+  // Puts the file of `fd` into a free slot and returns the slot, which then holds a file
+  // (set_filled). An empty object if no slot is free. If the kernel refuses, throws, and no slot is
+  // lost: what reserve() gave goes back by itself. io_uring_register_files_update() takes the ring
+  // (&queue_.handle()), the index of the first slot, and an array of descriptors, here of one; it
+  // returns how many it has put there, or -errno (common::throw_error takes that and the call's
+  // name).
+  file_slot add(int fd) {
+    assert(fd >= 0 && "-1 would take a file out");
+    // --8<-- [start:task-11-1]
+    file_slot slot = reserve();
+    if (!slot) return slot;
+    const int result = ::io_uring_register_files_update(
+        &queue_.handle(), static_cast<unsigned>(slot.index()), &fd, 1);
+    if (result < 0) common::throw_error(result, "io_uring_register_files_update");
+    slot.set_filled();
+    return slot;
+    // --8<-- [end:task-11-1]
+  }
+
+ private:
+  friend class file_slot;
+
+  // A slot has ended. Takes its file out of the table, if it holds one: the same call, with the
+  // descriptor -1. Only then the index is free again (free_.push_back). If the kernel refuses, the
+  // slot is not given out any more: nothing throws here.
+  void take_back(int index, bool holds_file) noexcept {
+    --used_;
+    // --8<-- [start:task-11-1b]
+    const int none = -1;
+    if (holds_file && ::io_uring_register_files_update(
+                          &queue_.handle(), static_cast<unsigned>(index), &none, 1) < 0) {
+      return;
+    }
+    free_.push_back(index);
+    // --8<-- [end:task-11-1b]
+  }
+
+  io_queue& queue_;
+  std::size_t slots_;
+  std::size_t used_ = 0;
+  std::vector<int> free_;  // with room for all: push_back() allocates nothing
+};
+
+inline registered_files::registered_files(io_queue& queue, unsigned slots)
+    : queue_{queue}, slots_{slots} {
+  free_.reserve(slots);
+  for (unsigned index = slots; index > 0; --index) free_.push_back(static_cast<int>(index - 1));
+  const int result = ::io_uring_register_files_sparse(&queue.handle(), slots);
+  if (result < 0) common::throw_error(result, "io_uring_register_files_sparse");
+}
+
+inline file_slot::~file_slot() {
+  if (table_ != nullptr) table_->take_back(index_, holds_file_);
+}
+
+}  // namespace uring

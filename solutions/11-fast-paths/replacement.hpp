@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// The new content of a file, under a name of its own until it is complete. Then it takes the file's
+// place at once: whoever opens the file finds the old content or all of the new, and never a part.
+// Owns     the new file, and its name until commit(); without commit() both are gone again.
+// Lifetime as long as the object.
+// Threads  one at a time.
+// Errors   std::system_error, std::runtime_error: what stands in the way.
+// Rule     the file's folder must be writable, and other hard links of the file keep what they had.
+//          A file that may not be written to is not replaced, though the folder would allow it.
+// See      rename(2), mkostemp(3), fsync(2)
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "errors.hpp"
+#include "unique_fd.hpp"
+
+namespace uring {
+
+// Where a path leads: through symbolic links, as for any program that writes there.
+[[nodiscard]] inline std::string resolved(const std::string& path) {
+  char real[PATH_MAX];
+  if (::realpath(path.c_str(), real) != nullptr) return real;
+  const int error = errno;
+  struct ::stat link{};
+  if (error == ENOENT && ::lstat(path.c_str(), &link) == -1) return path;  // to be made
+  common::throw_error(error, path);  // a link that leads nowhere, among others
+}
+
+// What is at `path`, if anything is.
+[[nodiscard]] inline std::optional<struct ::stat> find_file(const std::string& path) {
+  struct ::stat found{};
+  if (::stat(path.c_str(), &found) == 0) return found;
+  if (errno != ENOENT) common::throw_errno(path);
+  return std::nullopt;
+}
+
+class replacement {
+ public:
+  // `mode` is that of the file if there is none to be replaced, less the umask.
+  replacement(const std::string& path, ::mode_t mode) : path_{resolved(path)} {
+    const ::mode_t mask = ::umask(0);
+    ::umask(mask);
+    mode_ = mode & 0777 & ~mask;
+    if (const auto old = find_file(path_)) {
+      mode_ = old->st_mode & 0777;
+      common::unique_fd{common::check(::open(path_.c_str(), O_WRONLY | O_CLOEXEC), path)}.reset();
+    }
+    const std::size_t slash = path_.rfind('/');
+    folder_ = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
+    temporary_ = folder_ + "/.new-XXXXXX";
+    fd_ = common::unique_fd{
+        common::check(::mkostemp(temporary_.data(), O_CLOEXEC), "a new file in " + folder_)};
+  }
+  replacement(replacement&&) = delete;
+  ~replacement() {
+    if (!is_complete_) ::unlink(temporary_.c_str());
+  }
+
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+
+  // The content is complete, and is on the disk (fsync): it may be seen.
+  void commit() {
+    common::check(::fchmod(fd_.get(), mode_), "chmod of " + temporary_);
+    common::check(::rename(temporary_.c_str(), path_.c_str()), "rename to " + path_);
+    is_complete_ = true;
+    const common::unique_fd folder{
+        common::check(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder_)};
+    // That the name lasts, too; EINVAL: a file system that has no such thing.
+    if (::fsync(folder.get()) == -1 && errno != EINVAL) common::throw_errno("fsync of " + folder_);
+  }
+
+ private:
+  std::string path_;
+  std::string folder_;
+  std::string temporary_;
+  ::mode_t mode_ = 0;
+  common::unique_fd fd_;
+  bool is_complete_ = false;
+};
+
+}  // namespace uring
