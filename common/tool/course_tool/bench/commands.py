@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `./course bench` does: checkpoint, ladder and matrix."""
+"""What `./course bench` does: checkpoint, ladder, matrix and claims."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 
 from course_tool import console, packages, state
-from course_tool.bench import counts, plot, report, speed, subjects, tables
+from course_tool.bench import claims, claims_run, counts, plot, report, speed, subjects, tables
 from course_tool.bench.loadgen import LoadSpec
 from course_tool.bench.machine import Pinning, allow_descriptors, describe, describe_build, pinned
 from course_tool.bench.report import Result
@@ -46,14 +46,21 @@ class Options:
     chapter: str | None = None
     ladder: bool = False
     matrix: bool = False
+    claims: bool = False
     solution: bool = False  # the course's own code instead of the student's
     rounds: int | None = None  # None: what the chapter, or the kind, says
     quick: bool = False  # a smoke size, for tests: its figures say nothing
     out: Path | None = None  # None: a new folder under .course/bench/
+    named: tuple[str, ...] = ()  # claims; none: all of them
+    json: Path | None = None  # one more place for what became of the claims
 
     def __post_init__(self) -> None:
-        if self.ladder and self.matrix:
-            raise CourseError("--ladder and --matrix are two benchmarks: name one.")
+        if self.json and not self.claims:
+            raise CourseError("--json is for --claims; other benchmarks write theirs to --out.")
+        if self.json and not self.json.parent.is_dir():
+            raise CourseError(f"--json {self.json}: there is no folder {self.json.parent}.")
+        if self.ladder + self.matrix + self.claims > 1:
+            raise CourseError("--ladder, --matrix and --claims are three benchmarks: name one.")
         if self.ladder and self.chapter:
             raise CourseError(
                 f"The ladder runs every chapter's server: leave out {self.chapter!r}."
@@ -70,10 +77,29 @@ class Options:
     def rounds_or(self, usual: int) -> int:
         return self.rounds or (QUICK_ROUNDS if self.quick else usual)
 
+    @property
+    def repeats(self) -> int:
+        """Of a count."""
+        return 1 if self.quick else counts.REPEATS
+
     def sized(self, load: LoadSpec) -> LoadSpec:
         if not self.quick:
             return load
         return replace(load, duration_s=QUICK_DURATION_S, warmup_s=QUICK_WARMUP_S)
+
+    def timed(self, timing: Timing) -> Timing:
+        if not self.quick:
+            return timing
+        return replace(timing, operations=min(timing.operations, QUICK_OPERATIONS))
+
+    def counted(self, count: Count) -> Count:
+        if not self.quick:
+            return count
+        if not count.requests:
+            return replace(count, connections=min(count.connections, QUICK_IDLE_CLIENTS))
+        if not count.connections:
+            return count  # without clients it takes no time, and its number has to be what it is
+        return replace(count, requests=max(count.connections, min(count.requests, QUICK_REQUESTS)))
 
 
 @dataclass(frozen=True)
@@ -101,6 +127,11 @@ class Plan:
 
 def run(options: Options, *, yes: bool) -> int:
     """`./course bench`: installs what it takes, and notes that a checkpoint has been run."""
+    if options.claims:
+        stated = claims.load()
+        chosen = stated.named(options.named)
+        packages.ensure("bench", yes)
+        return claims_run.run(stated, chosen, options)
     number = find_chapter(options.chapter).number if options.chapter else None
     packages.ensure("bench", yes)
     code = run_bench(replace(options, chapter=number))
@@ -113,12 +144,8 @@ def run_bench(options: Options) -> int:
     """Returns the exit code: 1 if a count was out of its bounds."""
     plan = plan_of(options)
     folder = report.new_folder(plan.folder, options.out)  # first: it may be that we cannot
-    try:
+    with report.kept_if_filled(folder, options.out):
         result = _measure(plan)
-    except BaseException:
-        if options.out is None:
-            folder.rmdir()  # nothing is in it yet
-        raise
     report.write(result, folder, tables.markdown(result), plot.plots_of(result))
     if options.out is None:
         report.link_latest(folder)
@@ -148,8 +175,6 @@ def _plan_checkpoint(options: Options, chapter: Chapter) -> Plan:
         spec = LoadSpec(load.connections, load.size, load.inflight,
                         duration_s=load.duration_s, warmup_s=WARMUP_S)  # fmt: skip
         loads.append(options.sized(spec))
-    if timing and options.quick:
-        timing = replace(timing, operations=min(timing.operations, QUICK_OPERATIONS))
     return Plan(
         kind="checkpoint",
         title=f"Checkpoint {chapter.number}: {chapter.title}",
@@ -158,18 +183,10 @@ def _plan_checkpoint(options: Options, chapter: Chapter) -> Plan:
         subjects=subjects.of_checkpoint(chapter, options.measured),
         loads=loads,
         rounds=options.rounds_or(load.rounds if load else QUICK_ROUNDS),
-        counts=[_quick(count) if options.quick else count for count in wanted.counts],
-        timing=timing,
+        counts=[options.counted(count) for count in wanted.counts],
+        timing=timing and options.timed(timing),
         timed=subjects.of_timing(chapter, options.measured),
     )
-
-
-def _quick(count: Count) -> Count:
-    if not count.requests:
-        return replace(count, connections=min(count.connections, QUICK_IDLE_CLIENTS))
-    if not count.connections:
-        return count  # without clients it takes no time, and its number has to be what it is
-    return replace(count, requests=max(count.connections, min(count.requests, QUICK_REQUESTS)))
 
 
 def _plan_servers(options: Options, chapter: Chapter | None) -> Plan:
@@ -239,7 +256,6 @@ def _measure_counts(plan: Plan, pinning: Pinning) -> list[counts.CountResult]:
     if not (plan.counts and plan.chapter):
         return []
     number, whose = plan.chapter.number, plan.options.measured
-    repeats = 1 if plan.options.quick else counts.REPEATS
     results = []
     with console.progress("Counting", len(plan.counts)) as steps:
         for count in plan.counts:
@@ -248,7 +264,7 @@ def _measure_counts(plan: Plan, pinning: Pinning) -> list[counts.CountResult]:
             subject = Subject(name, number, count.program, tuple(count.args), whose)
             try:
                 bench = counts.Bench(subject, pinning.server_cpu)
-                results.append(counts.measure(count, bench, repeats))
+                results.append(counts.measure(count, bench, plan.options.repeats))
             except CourseError as error:
                 raise CourseError(f"{count.name}: {error}{_advice(number, whose)}") from error
     return results

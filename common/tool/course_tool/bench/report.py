@@ -199,6 +199,17 @@ def new_folder(name: str, out: Path | None) -> Path:
     return folder
 
 
+@contextmanager
+def kept_if_filled(folder: Path, out: Path | None) -> Iterator[None]:
+    """Takes a folder of new_folder() away again if the measurement for it fails."""
+    try:
+        yield
+    except BaseException:
+        if out is None:
+            folder.rmdir()  # nothing is in it yet
+        raise
+
+
 def link_latest(folder: Path) -> None:
     """Points `latest` beside it at `folder`; the old link serves until the new one is there."""
     fresh = folder.parent / f".latest-{os.getpid()}"
