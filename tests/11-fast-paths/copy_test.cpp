@@ -117,7 +117,7 @@ TEST_CASE("11.3 each block is read and written, and the last is as long as what 
 }
 
 TEST_CASE("11.3 a part of one byte, and a part of one block", "[11.3]") {
-  for (const std::uint64_t bytes : {1, 99, 100}) {
+  for (const std::uint64_t bytes : {1U, 99U, 100U}) {
     copying test;
     test.start({0, bytes});
     const std::vector<::io_uring_sqe> chain = test.take_chain();

@@ -129,10 +129,13 @@ def test_clang_sees_every_program_and_every_header_of_the_starters(tmp_path: Pat
         said = f"clang++ -I '{folder}' -o x/CMakeFiles/{target}.dir/a.o -c '{file}'"
         return {"command": said, "file": str(file)}
 
+    peer = command("01-peer", "/solutions/03-third/server.cpp")
+    peer["command"] = peer["command"].replace("-I", "-DPEER -I")  # a chapter's flags are its tests'
     checks = starters.starter_checks(
         [
             command("common", "/common/flags.cpp"),
             command("01-server", folder / "server.cpp"),
+            peer,
             command("01-cases", "/tests/01-first/one_test.cpp"),
             command("01-cases", "/tests/01-first/two_test.cpp"),
         ],

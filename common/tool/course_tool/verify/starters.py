@@ -226,10 +226,10 @@ def starter_checks(commands: Sequence[dict[str, str]], chapters: Path) -> Iterat
     for command in commands:
         words = shlex.split(command["command"])
         flags = words[: words.index("-o")]
-        owner = _owner(command)
-        if Path(command["file"]).is_relative_to(chapters):
+        owner, file = _owner(command), Path(command["file"])
+        if file.is_relative_to(chapters):
             yield [*flags, "-fsyntax-only", command["file"]]
-        elif owner is not None:
+        elif owner is not None and file.parent.name.startswith(owner):  # not another chapter's
             flags_of.setdefault(owner, flags)
     for owner, flags in flags_of.items():
         headers = sorted(chapters.glob(f"{owner}-*/*.hpp"))
