@@ -64,6 +64,7 @@ struct copy_source {
 
 // Refuses what must not be replaced by a copy of `source`.
 inline void check_target(const std::string& path, const copy_source& source) {
+  if (path.empty()) throw std::runtime_error{"the target's name is empty"};
   const std::optional<struct ::stat> old = find_file(path);
   if (!old.has_value()) return;
   if (!S_ISREG(old->st_mode)) throw std::runtime_error{path + ": not a regular file"};
@@ -86,6 +87,7 @@ class copy_buffers {
   static std::vector<std::span<std::byte>> parts_of(std::span<std::byte> memory,
                                                     const copy_options& options) {
     std::vector<std::span<std::byte>> parts;
+    parts.reserve(options.chains);
     for (; !memory.empty(); memory = memory.subspan(options.block_bytes)) {
       parts.push_back(memory.first(options.block_bytes));
     }
@@ -108,6 +110,7 @@ inline task<> copy_content(cancel_source& chains, linked_copy& copy, const copy_
   const auto size = static_cast<std::uint64_t>(source.found.st_size);
   file_extents parts{source.fd.get(), size, options.block_bytes * options.blocks_per_chain};
   std::vector<task<>> all;
+  all.reserve(buffers.size());
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     all.push_back(copy_extents(copy, parts, buffers[i]));
   }

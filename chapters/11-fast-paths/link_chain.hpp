@@ -9,8 +9,8 @@
 //          those after it end with -ECANCELED and have done nothing. A recv or send that is short
 //          breaks it only with MSG_WAITALL.
 // Rule     a chain ends where a submission ends, so all of it is submitted together, or it is none.
-//          Hard links go on whatever happens. Then a cancel ends what is under way, and not what
-//          comes after it.
+//          Hard links go on whatever happens to a request that has begun. Then a cancel ends what
+//          is under way, and not what comes after it.
 // See      io_uring_enter(2): IOSQE_IO_LINK, IOSQE_IO_HARDLINK, IOSQE_CQE_SKIP_SUCCESS
 #pragma once
 

@@ -96,8 +96,9 @@ class linked_copy {
   task<std::size_t> write_some(std::uint64_t at, fixed_buffer data) const;
 
   [[noreturn]] static void throw_source_ended(std::uint64_t at) {
-    throw std::runtime_error{"the source has become shorter: it ends at byte " +
-                             std::to_string(at)};
+    throw std::runtime_error{
+        "the source ends before the size that it had (has it become shorter?): at byte " +
+        std::to_string(at)};
   }
 
   io_handle io_;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a chain by linked() answers, in a queue of four places of which some are taken.
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -12,6 +15,7 @@
 #include "file_operations.hpp"
 #include "io_context.hpp"
 #include "linked.hpp"
+#include "local_pair.hpp"
 #include "operations.hpp"
 #include "task.hpp"
 #include "unique_fd.hpp"
@@ -32,21 +36,38 @@ task<> do_nothing(io_context& context) {
 task<> copy_ten_bytes(io_context& context, int from, int to) {
   std::array<std::byte, 10> buffer{};
   const auto ended =
-      co_await linked(read_op(context, from, buffer, 0), write_op(context, to, buffer, 0));
-  std::printf("read %s, write %s\n", words_for(std::get<0>(ended)).c_str(),
+      co_await linked(recv_op(context, from, buffer), write_op(context, to, buffer, 0));
+  std::printf("received %s, wrote %s: ", words_for(std::get<0>(ended)).c_str(),
               words_for(std::get<1>(ended)).c_str());
+}
+
+// The bytes come when the chain waits for them.
+task<> say_later(io_context& context, const common::local_pair& pair) {
+  (void)co_await nop_op(context);
+  pair.say("0123456789");
+}
+
+// What was written, with a dash for each byte that nobody had received by then.
+std::string text_in(int file) {
+  std::string text(10, ' ');
+  text.resize(static_cast<std::size_t>(common::check(::pread(file, text.data(), 10, 0), "pread")));
+  std::ranges::replace(text, '\0', '-');
+  return text;
 }
 
 }  // namespace
 
 void show_chain() {
-  const common::unique_fd ten = file_with("0123456789");
-  const common::unique_fd to = file_with("");
   for (unsigned taken = 0; taken < places; ++taken) {
+    const common::local_pair pair;
+    const common::unique_fd to = file_with("");
     io_context context{{.sq_entries = places, .cq_entries = 2 * places}};
     for (unsigned i = 0; i < taken; ++i) context.spawn(do_nothing(context));
     std::printf("%u of %u places taken: ", taken, places);
-    context.run(copy_ten_bytes(context, ten.get(), to.get()));
+    context.spawn(copy_ten_bytes(context, pair.ours.get(), to.get()));
+    context.run(say_later(context, pair));
+    context.run();
+    std::printf("%s\n", text_in(to.get()).c_str());
   }
 }
 

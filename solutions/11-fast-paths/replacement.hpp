@@ -7,6 +7,7 @@
 // Errors   std::system_error, std::runtime_error: what stands in the way.
 // Rule     the file's folder must be writable, and other hard links of the file keep what they had.
 //          A file that may not be written to is not replaced, though the folder would allow it.
+//          The new one is the user's own, with the old one's permissions.
 // See      rename(2), mkostemp(3), fsync(2)
 #pragma once
 

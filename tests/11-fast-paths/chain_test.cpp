@@ -34,7 +34,6 @@
 #include "when_all.hpp"
 
 using namespace std::chrono_literals;
-using course_test::bytes_of;
 using course_test::cancel_after;
 using course_test::counted;
 using course_test::make_pipe;

@@ -36,7 +36,6 @@ using course_test::scripted_ring;
 using course_test::test_folder;
 using uring::extent;
 using uring::file_ref;
-using uring::fixed_buffer;
 using uring::io_context;
 using uring::linked_copy;
 using uring::task;
@@ -101,7 +100,9 @@ TEST_CASE("11.3 each block is read and written, and the last is as long as what 
   copying test;
   test.start({1000, 1250});
   const std::vector<::io_uring_sqe> chain = test.take_chain();
-  UNSCOPED_INFO("a read that asks for more than there is comes back short, and breaks the chain");
+  UNSCOPED_INFO(
+      "file, length and offset of each step. A write goes to target_, at the offset of its read; a "
+      "read that asks for more than there is comes back short, and breaks the chain");
   CHECK(words_for(chain) == std::vector<std::string>{"read 3: 100 at 1000", "write 4: 100 at 1000",
                                                      "read 3: 100 at 1100", "write 4: 100 at 1100",
                                                      "read 3: 50 at 1200", "write 4: 50 at 1200"});
@@ -113,6 +114,7 @@ TEST_CASE("11.3 each block is read and written, and the last is as long as what 
     CHECK(each.addr == reinterpret_cast<std::uint64_t>(test.bytes.data()));
   }
   test.kernel.answer(chain.back(), 50);
+  UNSCOPED_INFO("all of it is in the target; its last write has completed, with all of its bytes");
   CHECK(test.ended == "well");
 }
 
@@ -125,6 +127,8 @@ TEST_CASE("11.3 a part of one byte, and a part of one block", "[11.3]") {
     CHECK(chain[0].len == bytes);
     CHECK(chain[1].len == bytes);
     test.kernel.answer(chain[1], static_cast<std::int32_t>(bytes));
+    UNSCOPED_INFO(
+        "all of it is in the target; its last write has completed, with all of its bytes");
     CHECK(test.ended == "well");
   }
 }
@@ -214,7 +218,7 @@ TEST_CASE("11.3 a source that has become shorter is an error, not a short copy",
   const std::vector<::io_uring_sqe> chain = test.take_chain();
   test.kernel.answer(chain[2], 0);  // the second read: EOF
   test.kernel.answer(test.kernel.take(), 0);
-  CHECK_THAT(test.ended, ContainsSubstring("it ends at byte 100"));
+  CHECK_THAT(test.ended, ContainsSubstring("at byte 100"));
 }
 
 // ---- the same, against a kernel that is as awkward as it may be ----

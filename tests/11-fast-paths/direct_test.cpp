@@ -28,7 +28,6 @@
 #include "test_folder.hpp"
 
 using course_test::client;
-using course_test::ending;
 using course_test::fd_scope;
 using course_test::test_folder;
 using course_test::text_of;

@@ -44,7 +44,8 @@ TEST_CASE("11 answers shows what becomes of links", "[11]") {
 TEST_CASE("11 answers shows a chain that a full queue does not cut", "[11]") {
   const finished_program ended = run("11-answers", {"--about", "chain"});
   CHECK(ended.status == exited(0));
-  CHECK_THAT(ended.stdout_text, ContainsSubstring("3 of 4 places taken: read 10, write 10"));
+  CHECK_THAT(ended.stdout_text,
+             ContainsSubstring("3 of 4 places taken: received 10, wrote 10: 0123456789"));
 }
 
 TEST_CASE("11 answers shows what becomes of slots", "[11]") {

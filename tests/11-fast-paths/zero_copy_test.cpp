@@ -41,7 +41,6 @@ using course_test::socket_pair;
 using uring::cancel_source;
 using uring::io_context;
 using uring::io_handle;
-using uring::io_result;
 using uring::task;
 using uring::zero_copy_sent;
 

@@ -40,6 +40,7 @@ class manual_ring {
 
   // The next request, in the order in which they were started.
   [[nodiscard]] ::io_uring_sqe take() {
+    INFO("the code under test has asked for nothing more: it has ended, or waits for something");
     REQUIRE(waiting() > 0);
     const ::io_uring_sqe next = taken_.front();
     taken_.pop_front();

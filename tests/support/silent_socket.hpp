@@ -24,7 +24,7 @@ namespace course_test {
 
 class silent_socket {
  public:
-  static constexpr std::chrono::milliseconds rescue_after_ms{3000};
+  static constexpr std::chrono::milliseconds rescue_after_ms{10'000};
 
   silent_socket() = default;
   silent_socket(silent_socket&&) = delete;  // the thread knows our address

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "patience.hpp"
+
 namespace course_test {
 
 using std::chrono::milliseconds;
@@ -21,7 +23,7 @@ inline constexpr std::size_t chunk_bytes = 64 * 1024;
 class time_limit {
  public:
   explicit time_limit(milliseconds allowed)
-      : allowed_{allowed}, end_{std::chrono::steady_clock::now() + allowed} {}
+      : allowed_{allowed * patience()}, end_{std::chrono::steady_clock::now() + allowed_} {}
 
   [[nodiscard]] milliseconds left() const;  // never negative
   [[nodiscard]] std::string describe() const { return std::to_string(allowed_.count()) + " ms"; }
