@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The echo of one client, in buffers that belong to all: none of them while the client is silent.
-// Owns     what one client has not taken of its echo, and nothing else.
+// The echo of any number of clients, in buffers that belong to all: none while a client is silent.
+// Owns     nothing. One object serves all clients: what belongs to one of them is local to run().
 // Lifetime pool and sources outlive every run().
 // Threads  the one that runs the queue.
 // Errors   how a connection ends concerns that client only.

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <span>
 #include <string>
 #include <system_error>
@@ -53,6 +54,14 @@ completion recv_of(io_context& context, const socket_pair& pair, std::string_vie
   REQUIRE(::send(pair.ours.get(), text.data(), text.size(), MSG_NOSIGNAL) ==
           static_cast<::ssize_t>(text.size()));
   return context.run(select_recv(context, pair.theirs.get()));
+}
+
+// Of this process: all that is mapped.
+std::size_t mapped_pages() {
+  std::ifstream statm{"/proc/self/statm"};
+  std::size_t pages = 0;
+  REQUIRE(statm >> pages);
+  return pages;
 }
 
 unsigned id_of(const completion& done) {
@@ -156,6 +165,21 @@ TEST_CASE("09.1 a group is registered once, and free again when its ring has gon
   }
   UNSCOPED_INFO("the destructor unregisters the group");
   CHECK_NOTHROW(buffer_ring{context, group, 4});
+}
+
+TEST_CASE("09.1 a ring that is refused leaves nothing behind", "[09.1]") {
+  io_context context;
+  buffer_ring first{context, group, 4};
+  const std::size_t before = mapped_pages();
+  for (int i = 0; i < 100; ++i)
+    CHECK_THROWS_AS((buffer_ring{context, group, 4096}), std::system_error);
+  UNSCOPED_INFO("the constructor has thrown and left its mapping, of 16 pages each time");
+  CHECK(mapped_pages() < before + 800);
+  memory buffers(1);
+  first.give(0, buffers[0]);
+  const socket_pair pair = unix_pair();
+  UNSCOPED_INFO("to undo is not to unregister: the group belongs to the ring that has it");
+  CHECK(recv_of(context, pair, "x").res == 1);
 }
 
 TEST_CASE("09.1 two groups on one ring are told apart", "[09.1]") {

@@ -102,6 +102,10 @@ TEST_CASE("09.4 an echo that is taken at once needs no copy and no second send",
   CHECK((send.msg_flags & MSG_DONTWAIT) != 0);
   UNSCOPED_INFO("without MSG_NOSIGNAL a client that has gone may end the whole server");
   CHECK((send.msg_flags & MSG_NOSIGNAL) != 0);
+  UNSCOPED_INFO(
+      "the kernel still reads the buffer: the lease ends when the send has completed, and not "
+      "before");
+  CHECK_FALSE(client.buffer_is_home());
   client.kernel.answer(send, 5);
   CHECK(client.buffer_is_home());
   const ::io_uring_sqe next = client.kernel.take();
