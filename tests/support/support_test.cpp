@@ -4,12 +4,14 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <string>
 
 #include "bytes.hpp"
 #include "child_process.hpp"
 #include "client.hpp"
 #include "eventually.hpp"
 #include "fd_scope.hpp"
+#include "patience.hpp"
 #include "process_counts.hpp"
 #include "server_process.hpp"
 #include "socket_pair.hpp"
@@ -180,8 +182,9 @@ TEST_CASE("a comparison says where two payloads differ", "[support]") {
 TEST_CASE("a client says what it waited for and what came", "[support]") {
   const tcp_listener listener = listen_on_any_port();
   client peer{listener.port};
+  const std::string waited = std::to_string(20 * course_test::patience()) + " ms";
   CHECK_THROWS_WITH(peer.recv_exactly(5, milliseconds{20}),
-                    ContainsSubstring("got 0 of 5 bytes, then nothing more within 20 ms"));
+                    ContainsSubstring("got 0 of 5 bytes, then nothing more within " + waited));
   CHECK_THROWS_WITH(peer.echo("hello", milliseconds{20}),
                     ContainsSubstring("sent 5 of 5 bytes, got 0 back"));
   CHECK(peer.unacknowledged_bytes() == 0);
