@@ -41,7 +41,6 @@ using course_test::manual_ring;
 using course_test::pass_turns;
 using course_test::pipe_ends;
 using course_test::silent_socket;
-using course_test::text_of;
 using uring::cancel_source;
 using uring::chain_answers;
 using uring::io_context;

@@ -89,6 +89,7 @@ std::string words_for(const ::io_uring_sqe& sqe) {
 
 std::vector<std::string> words_for(const std::vector<::io_uring_sqe>& chain) {
   std::vector<std::string> words;
+  words.reserve(chain.size());
   for (const ::io_uring_sqe& each : chain) words.push_back(words_for(each));
   return words;
 }
