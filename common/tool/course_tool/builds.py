@@ -3,23 +3,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
-import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from course_tool import console, processes
 from course_tool.errors import CourseError
+from course_tool.files import digest, locked
 from course_tool.paths import BUILD, ROOT, relative
 
 CONFIGURE_TIMEOUT_S = 600
 BUILD_TIMEOUT_S = 1800
-LOCK_TIMEOUT_S = 1800
 CONTEXT_LINES = 8
 GCC_OLDEST = 12
 CLANG_OLDEST = 16
@@ -141,17 +138,10 @@ def _require_programs() -> None:
         )
 
 
-@contextmanager
-def _locked(where: Path) -> Iterator[None]:
+def _alone_in(where: Path) -> AbstractContextManager[None]:
     """One ./course at a time in a build folder: ninja itself takes no lock."""
-    where.mkdir(parents=True, exist_ok=True)
-    with open(where / "course-lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            console.err.print(f"Waiting for another ./course that builds in {relative(where)}/ …")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    waits = f"Waiting for another ./course that builds in {relative(where)}/ …"
+    return locked(where / "course-lock", lambda: console.err.print(waits))
 
 
 def _cache_entry(where: Path, name: str) -> str | None:
@@ -180,9 +170,8 @@ def _was_interrupted(where: Path) -> bool:
 
 def _stamp(preset: str) -> str:
     """What a configuration depends on beyond the CMake files, which ninja watches by itself."""
-    made_from = hashlib.sha256((ROOT / "CMakePresets.json").read_bytes())
-    made_from.update(repr((compiler_for(preset), os.environ.get("CXX"))).encode())
-    return made_from.hexdigest()
+    compiler = repr((compiler_for(preset), os.environ.get("CXX")))
+    return digest((ROOT / "CMakePresets.json").read_bytes(), compiler.encode())
 
 
 def _configured(preset: str) -> bool:
@@ -198,7 +187,7 @@ def _configured(preset: str) -> bool:
 def configure(preset: str) -> None:
     """Runs CMake where it is needed: the first time, or when the preset or the compiler changed."""
     _require_programs()
-    with _locked(folder(preset)):
+    with _alone_in(folder(preset)):
         _configure(preset)
 
 
@@ -241,7 +230,7 @@ def build(preset: str, targets: list[str]) -> list[str]:
     Returns what the compiler warns of in chapters/, as far as it was compiled now.
     """
     _require_programs()
-    with _locked(folder(preset)):
+    with _alone_in(folder(preset)):
         _configure(preset)
         args = ["cmake", "--build", folder(preset), "--target", *targets]
         with console.progress(f"Building {', '.join(targets)} ({preset})", total=0) as steps:

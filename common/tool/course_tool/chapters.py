@@ -37,7 +37,6 @@ BY_METRIC = {
     "printed": ("value", "unit"),
 }
 T = TypeVar("T")
-WITHOUT_CLIENTS = ("syscalls_per_operation", "printed")
 HINTS_PER_TASK = 3
 
 

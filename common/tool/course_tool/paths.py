@@ -6,7 +6,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 
 CHAPTERS = ROOT / "chapters"
-SOLUTIONS = ROOT / "solutions"
 TESTS = ROOT / "tests"
 DOCS = ROOT / "docs"
 

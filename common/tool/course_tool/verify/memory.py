@@ -8,7 +8,6 @@ compiler or another kernel, and it is proved again. A fresh clone, and so CI, kn
 from __future__ import annotations
 
 import functools
-import hashlib
 import platform
 import re
 import threading
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from course_tool import builds
 from course_tool.chapters import Chapter, all_chapters
+from course_tool.files import digest
 from course_tool.paths import ROOT
 from course_tool.verify.outcome import Context, Outcome
 from course_tool.verify.sources import listed_files
@@ -37,7 +37,7 @@ class Memory:
         self._counting = threading.Lock()
 
     def _file(self, what: Sequence[str]) -> Path:
-        return self._folder / hashlib.sha256("\0".join((*self._of, *what)).encode()).hexdigest()
+        return self._folder / digest("\0".join((*self._of, *what)).encode())
 
     def holds(self, *what: str) -> bool:
         file = self._file(what)
@@ -108,17 +108,13 @@ def of_chapter(chapter: Chapter) -> str:
     mine = (*_SHARED, f"tests/{chapter.folder}/")
     mine += tuple(f"solutions/{each.folder}/" for each in all_chapters() if each.number in built_on)
     names = [name for name in listed_files(ROOT) if name.startswith(mine)]
-    return hashlib.sha256("\0".join(_content(names)).encode()).hexdigest()
+    return digest("\0".join(_content(names)).encode())
 
 
 def of_files(*beginnings: str) -> str:
     """The files of the course whose names begin so, byte by byte; without any, all of them."""
-    total = hashlib.sha256()
-    for name in listed_files(ROOT):
-        if name.startswith(beginnings or ""):
-            content = hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
-            total.update(f"{name}\0{content}\0".encode())
-    return total.hexdigest()
+    names = [name for name in listed_files(ROOT) if name.startswith(beginnings or "")]
+    return digest(*(f"{name}\0{digest((ROOT / name).read_bytes())}\0".encode() for name in names))
 
 
 def remember_tests(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import platform
@@ -12,7 +11,7 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Self
 
@@ -20,6 +19,7 @@ from rich.text import Text
 
 from course_tool import builds, console, processes
 from course_tool.errors import CourseError
+from course_tool.files import locked
 from course_tool.paths import relative
 from course_tool.verify import clang_tidy
 from course_tool.verify.mistakes import prove_mistakes
@@ -108,18 +108,16 @@ def run_verify(options: VerifyOptions, items: Sequence[Item] = ITEMS, work: Path
     return 0 if all(verdict.outcome.holds for verdict in verdicts) else 1
 
 
-@contextmanager
-def _alone_in(work: Path) -> Iterator[None]:
+def _alone_in(work: Path) -> AbstractContextManager[None]:
     """Two runs would build in one folder, and each would judge what the other has written."""
-    with open(work / "lock", "w", encoding="utf-8") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CourseError(
-                "Another `./course verify` runs in this clone. Wait for it, or verify in a clone "
-                "of its own: git clone . ../proof"
-            ) from None
-        yield
+
+    def refuse() -> None:
+        raise CourseError(
+            "Another `./course verify` runs in this clone. Wait for it, or verify in a clone "
+            "of its own: git clone . ../proof"
+        )
+
+    return locked(work / "lock", on_wait=refuse)
 
 
 def _prove_all(selected: Sequence[Item], options: VerifyOptions, work: Path) -> Iterator[Verdict]:
