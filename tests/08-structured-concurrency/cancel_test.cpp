@@ -129,7 +129,7 @@ TEST_CASE("08.3 one cancel ends every kind of request that waits", "[08.3]") {
     }
     // So that the test ends even if a request was not canceled.
     static task<> stop_if_late(io_context& context, cancel_source& is_over) {
-      const io_result ended = co_await uring::timeout_op(is_over, silent_socket::rescue_after_ms);
+      const io_result ended = co_await uring::timeout_op(is_over, silent_socket::rescue_after());
       UNSCOPED_INFO("one was not asked to end: cancel() goes through the whole list");
       CHECK(ended.error() == ECANCELED);
       if (ended.error() == ETIME) context.stop();

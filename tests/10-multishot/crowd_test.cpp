@@ -3,25 +3,20 @@
 // and every buffer comes home.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
-#include <chrono>
 #include <cstddef>
 #include <random>
 
 #include "bytes.hpp"
 #include "client.hpp"
+#include "pool_crowd.hpp"
 #include "pool_service.hpp"
 #include "ring_modes.hpp"
 #include "stalled_client.hpp"
 #include "stream_server.hpp"
 
-using namespace std::chrono_literals;
 using course_test::client;
-using course_test::compare_all;
-using course_test::connect_many;
-using course_test::echo_all;
 using course_test::identical;
 using course_test::pool_service;
-using course_test::random_messages;
 using uring::serve_from_streams;
 
 TEST_CASE("10 four buffers and two hundred clients: every byte comes back to its owner", "[10]") {
@@ -30,16 +25,10 @@ TEST_CASE("10 four buffers and two hundred clients: every byte comes back to its
   pool_service service{
       serve_from_streams, course_test::all_rings[mode], {.count = 4, .bytes = 256}};
   std::mt19937 random{static_cast<unsigned>(mode)};
-  {
-    auto crowd = connect_many(service.port(), 200);
-    for (int round = 0; round < 10; ++round) {
-      const auto messages = random_messages(crowd.size(), random);
-      UNSCOPED_INFO(
-          "a reply that is missing: a client starves, or a request that has ended was not armed "
-          "again; bytes in another order: two requests receive from one socket");
-      REQUIRE(compare_all(echo_all(crowd, messages, 30s), messages) == identical);
-    }
-  }
+  UNSCOPED_INFO(
+      "a reply that is missing: a client starves, or a request that has ended was not armed "
+      "again; bytes in another order: two requests receive from one socket");
+  REQUIRE(course_test::echo_to_two_hundred(service.port(), random) == identical);
   UNSCOPED_INFO("a buffer has not come home");
   CHECK(service.lent_at_end() == 0);
 }
@@ -50,19 +39,7 @@ TEST_CASE("10 clients that reset and leave at any moment take no buffer along", 
   pool_service service{
       serve_from_streams, course_test::all_rings[mode], {.count = 4, .bytes = 256}};
   std::mt19937 random{static_cast<unsigned>(mode)};
-  {
-    auto staying = connect_many(service.port(), 20);
-    for (int round = 0; round < 10; ++round) {
-      auto leaving = connect_many(service.port(), 40);
-      for (client& each : leaving) {
-        (void)each.send_some(course_test::pattern(90'000, 1 + random() % 4000));
-        if (random() % 3 == 0) each.reset();
-        if (random() % 3 == 0) each.close();
-      }
-      const auto messages = random_messages(staying.size(), random);
-      REQUIRE(compare_all(echo_all(staying, messages, 30s), messages) == identical);
-    }
-  }
+  REQUIRE(course_test::echo_beside_leavers(service.port(), random) == identical);
   CHECK(service.lent_at_end() == 0);
 }
 

@@ -19,6 +19,7 @@
 
 #include "bytes.hpp"
 #include "cancel_source.hpp"
+#include "how_it_ended.hpp"
 #include "io_context.hpp"
 #include "linked_copy.hpp"
 #include "manual_ring.hpp"
@@ -68,13 +69,7 @@ struct copying {
   task<> run(extent part) {
     const uring::outcome<void> copied =
         co_await copy.copy(part, {.bytes = bytes, .index = buffer_index}).as_outcome();
-    ended = "well";
-    if (copied.error() == nullptr) co_return;
-    try {
-      std::rethrow_exception(copied.error());
-    } catch (const std::exception& error) {
-      ended = error.what();
-    }
+    ended = course_test::how_it_ended(copied);
   }
 };
 

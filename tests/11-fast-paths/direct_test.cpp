@@ -18,11 +18,11 @@
 #include "eventually.hpp"
 #include "fd_scope.hpp"
 #include "feature.hpp"
-#include "file_operations.hpp"
 #include "io_context.hpp"
 #include "operations.hpp"
 #include "registered_files.hpp"
 #include "ring_modes.hpp"
+#include "slot_text.hpp"
 #include "socket_pair.hpp"
 #include "task.hpp"
 #include "test_folder.hpp"
@@ -65,14 +65,6 @@ task<int> open_into(io_context& context, const char* path, int flags, file_slot&
   co_return opened ? 0 : -opened.error();
 }
 
-task<std::string> read_slot(io_context& context, const file_slot& slot) {
-  std::array<std::byte, 64> buffer;
-  const file_ref file = uring::file_of(slot, -1);
-  const io_result read =
-      co_await uring::with_flags(uring::read_op(context, file.number, buffer, 0), file.flags);
-  co_return text_of(std::span{buffer}.first(read.or_throw("read")));
-}
-
 }  // namespace
 
 TEST_CASE("11 a client is accepted into a slot, and no descriptor is used", "[11]") {
@@ -103,7 +95,7 @@ TEST_CASE("11 a file is opened into a slot", "[11]") {
     file_slot slot = table.reserve();
     REQUIRE(context.run(open_into(context, path.c_str(), O_RDONLY, slot)) == 0);
     CHECK(slot.holds_file());
-    CHECK(context.run(read_slot(context, slot)) == "hello");
+    CHECK(course_test::text_in(context, slot) == "hello");
   }
   CHECK(fds.leaked() == "");
   UNSCOPED_INFO("the slot that ended was cleared, and can be filled again");

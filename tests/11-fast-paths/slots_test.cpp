@@ -18,12 +18,12 @@
 
 #include "bytes.hpp"
 #include "eventually.hpp"
-#include "file_operations.hpp"
 #include "io_context.hpp"
 #include "operations.hpp"
 #include "pipe_ends.hpp"
 #include "registered_files.hpp"
 #include "ring_modes.hpp"
+#include "slot_text.hpp"
 #include "socket_pair.hpp"
 #include "task.hpp"
 #include "test_folder.hpp"
@@ -34,7 +34,9 @@ using Catch::Matchers::ContainsSubstring;
 using course_test::eventually;
 using course_test::make_pipe;
 using course_test::pipe_ends;
+using course_test::read_file;
 using course_test::test_folder;
+using course_test::text_in;
 using course_test::text_of;
 using uring::file_ref;
 using uring::file_slot;
@@ -44,19 +46,6 @@ using uring::registered_files;
 using uring::task;
 
 namespace {
-
-// The file's text, or how the read failed.
-task<std::string> read_file(io_context& context, file_ref file) {
-  std::array<std::byte, 64> buffer;
-  const io_result read =
-      co_await uring::with_flags(uring::read_op(context, file.number, buffer, 0), file.flags);
-  if (!read) co_return "error " + std::to_string(read.error());
-  co_return text_of(std::span{buffer}.first(read.count()));
-}
-
-std::string text_in(io_context& context, const file_slot& slot) {
-  return context.run(read_file(context, uring::file_of(slot, -1)));
-}
 
 // Nothing, or what read(2) gives: "" is the end of the stream.
 std::string what_comes_out(const common::unique_fd& pipe) {

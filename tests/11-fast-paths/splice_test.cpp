@@ -20,6 +20,7 @@
 #include "bytes.hpp"
 #include "cancel_source.hpp"
 #include "fd_scope.hpp"
+#include "how_it_ended.hpp"
 #include "io_context.hpp"
 #include "manual_ring.hpp"
 #include "outcome.hpp"
@@ -51,18 +52,11 @@ namespace {
 constexpr int socket_number = 99;  // nobody's: no request reaches the kernel
 constexpr std::size_t room = 64 * 1024;
 
-// "well", or what was thrown.
 task<> send(io_handle io, file_ref file, extent part, const splice_pipe& pipe, int socket,
             std::string& ended) {
   const uring::outcome<void> sent =
       co_await uring::splice_file(io, file, part, pipe, socket).as_outcome();
-  ended = "well";
-  if (sent.error() == nullptr) co_return;
-  try {
-    std::rethrow_exception(sent.error());
-  } catch (const std::exception& error) {
-    ended = error.what();
-  }
+  ended = course_test::how_it_ended(sent);
 }
 
 // One whose requests the test answers itself.
@@ -274,7 +268,7 @@ TEST_CASE("11.4 a cancel ends a send to a peer that does not read", "[11.4]") {
     UNSCOPED_INFO(
         "ERESTARTSYS (512) is how the kernel says that a splice was interrupted; EPIPE: the cancel "
         "has not ended it within "
-        << course_test::silent_socket::rescue_after_ms.count() << " ms");
+        << course_test::silent_socket::rescue_after().count() << " ms");
     CHECK_THAT(ended, ContainsSubstring("ECANCELED"));
   }
 }

@@ -9,15 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <random>
-#include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "buffer_pool.hpp"
 #include "buffer_ring.hpp"
-#include "bytes.hpp"
 #include "io_context.hpp"
 #include "ring_options.hpp"
 #include "socket_pair.hpp"
@@ -65,15 +61,5 @@ class pool_service {
   std::size_t lent_ = 0;
   std::jthread thread_;
 };
-
-// A message of a random size for each client, each client's own.
-[[nodiscard]] inline std::vector<std::string> random_messages(std::size_t clients,
-                                                              std::mt19937& random) {
-  std::uniform_int_distribution<std::size_t> sizes{1, 3000};
-  std::vector<std::string> messages;
-  messages.reserve(clients);
-  for (unsigned i = 0; i < clients; ++i) messages.push_back(pattern(i, sizes(random)));
-  return messages;
-}
 
 }  // namespace course_test

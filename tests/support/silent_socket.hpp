@@ -18,13 +18,16 @@
 #include <thread>
 
 #include "errors.hpp"
+#include "patience.hpp"
 #include "socket_pair.hpp"
 
 namespace course_test {
 
 class silent_socket {
  public:
-  static constexpr std::chrono::milliseconds rescue_after_ms{10'000};
+  [[nodiscard]] static std::chrono::milliseconds rescue_after() {
+    return std::chrono::milliseconds{3000} * patience();
+  }
 
   silent_socket() = default;
   silent_socket(silent_socket&&) = delete;  // the thread knows our address
@@ -43,7 +46,7 @@ class silent_socket {
   std::condition_variable_any over_;
   std::jthread rescuer_{[this](const std::stop_token& stop) {
     std::unique_lock lock{mutex_};
-    over_.wait_for(lock, stop, rescue_after_ms, [] { return false; });
+    over_.wait_for(lock, stop, rescue_after(), [] { return false; });
     if (!stop.stop_requested()) ::shutdown(pair_.ours.get(), SHUT_RDWR);
   }};
 };
