@@ -123,8 +123,9 @@ endfunction()
 # course_echo_defect(05 first-loop "one MiB comes back unchanged" SAYS "missing bytes" ARGS --sq 4)
 #
 # A program that a page shows for its defects: a CTest test "05 first-loop fails: one MiB comes back
-# unchanged" that passes when this case of the echo contract fails, and says so. A defect that needs
-# luck to show, such as a short send, has three chances.
+# unchanged" that passes when this case of the echo contract fails, and says so: more patience would
+# only be waited for in vain. A defect that needs luck to show, such as a short send, has three
+# chances.
 function(course_echo_defect number program case)
   cmake_parse_arguments(PARSE_ARGV 3 arg "" "SAYS" "ARGS")
   list(JOIN arg_ARGS " " server_args)
@@ -132,7 +133,7 @@ function(course_echo_defect number program case)
   course_defect_test("${number} ${program} fails: ${case}" "${number};contract"
     "FAILED:.*${arg_SAYS}"
     COMMAND sh -c [["$@" && "$@" && "$@"]] sh "$<TARGET_FILE:echo-contract>" "${case}"
-    ENVIRONMENT "COURSE_SERVER=${server};COURSE_SERVER_ARGS=${server_args}")
+    ENVIRONMENT "COURSE_SERVER=${server};COURSE_SERVER_ARGS=${server_args};COURSE_PATIENCE=1")
 endfunction()
 
 # course_defect(06 traps "the captures are gone" SAYS "heap-use-after-free" ARGS capturing-lambda)
