@@ -10,12 +10,12 @@
 #include <tuple>
 
 #include "answers.hpp"
-#include "answers_file.hpp"
 #include "errors.hpp"
 #include "file_operations.hpp"
 #include "io_context.hpp"
 #include "linked.hpp"
 #include "local_pair.hpp"
+#include "memory_file.hpp"
 #include "operations.hpp"
 #include "task.hpp"
 #include "unique_fd.hpp"

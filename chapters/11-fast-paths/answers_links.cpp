@@ -9,8 +9,8 @@
 #include <span>
 
 #include "answers.hpp"
-#include "answers_file.hpp"
 #include "local_pair.hpp"
+#include "memory_file.hpp"
 #include "ring.hpp"
 #include "unique_fd.hpp"
 

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "answers.hpp"
-#include "answers_file.hpp"
+#include "memory_file.hpp"
 #include "ring.hpp"
 #include "unique_fd.hpp"
 

@@ -5,43 +5,21 @@
 #pragma once
 
 #include <liburing.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <functional>
-#include <utility>
 #include <vector>
 
 #include "errors.hpp"
 #include "fact_chain.hpp"
-#include "listen.hpp"
 #include "ring.hpp"
-#include "unique_fd.hpp"
+#include "tcp_pair.hpp"
 #include "zero_copy.hpp"
 
 namespace uring {
-
-// Both ends of a connection: zero-copy sends take no other sockets.
-struct tcp_pair {
-  common::unique_fd ours;
-  common::unique_fd theirs;
-};
-
-[[nodiscard]] inline tcp_pair connect_to_ourselves() {
-  const common::unique_fd listener = common::listen_on("127.0.0.1", 0);
-  ::sockaddr_in address{};
-  ::socklen_t bytes = sizeof address;
-  auto* const generic = reinterpret_cast<::sockaddr*>(&address);
-  common::check(::getsockname(listener.get(), generic, &bytes), "getsockname");
-  common::unique_fd ours{common::check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
-  common::check(::connect(ours.get(), generic, bytes), "connect");
-  const int theirs = ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC);
-  return {std::move(ours), common::unique_fd{common::check(theirs, "accept4")}};
-}
 
 // A socket to which ten bytes have come, and a buffer for them, to prepare a request with.
 using ten_bytes = std::array<char, 10>;

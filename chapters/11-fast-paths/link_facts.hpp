@@ -5,9 +5,7 @@
 #pragma once
 
 #include <liburing.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstddef>
@@ -19,6 +17,7 @@
 #include "errors.hpp"
 #include "fact_chain.hpp"
 #include "local_pair.hpp"
+#include "memory_file.hpp"
 #include "unique_fd.hpp"
 
 namespace uring {
@@ -37,18 +36,11 @@ inline void show_wake_ups() {
   print_fact("wake-ups, linked and successes skipped", last.waits);
 }
 
-[[nodiscard]] inline common::unique_fd memory_file(std::size_t bytes) {
-  common::unique_fd file{common::check(::memfd_create("facts", MFD_CLOEXEC), "memfd_create")};
-  const std::string text(bytes, 'x');
-  common::check(::pwrite(file.get(), text.data(), text.size(), 0), "pwrite");
-  return file;
-}
-
 // The file has 100 bytes. The write was prepared for 4,096.
 inline std::int32_t write_after_short_read(std::uint8_t link) {
   std::array<char, 4096> block{};
-  const common::unique_fd from = memory_file(100);
-  const common::unique_fd to = memory_file(0);
+  const common::unique_fd from = file_with(std::string(100, 'x'));
+  const common::unique_fd to = file_with("");
   const auto read = [&](::io_uring_sqe& sqe) {
     ::io_uring_prep_read(&sqe, from.get(), block.data(), block.size(), 0);
   };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a zero-copy send answers, and when.
 #include <liburing.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cstddef>
@@ -11,31 +10,11 @@
 
 #include "answers.hpp"
 #include "connection_reset.hpp"
-#include "errors.hpp"
-#include "listen.hpp"
 #include "ring.hpp"
-#include "unique_fd.hpp"
+#include "tcp_pair.hpp"
 
 namespace uring {
 namespace {
-
-struct tcp_pair {
-  common::unique_fd ours;
-  common::unique_fd theirs;
-};
-
-tcp_pair connected() {
-  const common::unique_fd listener = common::listen_on("127.0.0.1", 0);
-  ::sockaddr_in address{};
-  ::socklen_t bytes = sizeof address;
-  auto* const generic = reinterpret_cast<::sockaddr*>(&address);
-  common::check(::getsockname(listener.get(), generic, &bytes), "getsockname");
-  tcp_pair both{common::unique_fd{common::check(::socket(AF_INET, SOCK_STREAM, 0), "socket")}, {}};
-  common::check(::connect(both.ours.get(), generic, bytes), "connect");
-  both.theirs =
-      common::unique_fd{common::check(::accept(listener.get(), nullptr, nullptr), "accept")};
-  return both;
-}
 
 void request_send(ring& ring, int socket, std::span<const std::byte> bytes) {
   ::io_uring_sqe& send = ring.get_sqe();
@@ -59,7 +38,7 @@ void request_send_behind_a_failure(ring& ring, int socket, std::span<const std::
 void show_zero_copy() {
   ring own{{}};
   const std::vector<std::byte> bytes(16 << 20);
-  const tcp_pair sockets = connected();
+  const tcp_pair sockets = connect_to_ourselves();
   request_send(own, sockets.ours.get(), std::span{bytes}.first(5));
   const int answers = show_answers(own, "5 bytes");
   request_send(own, -1, std::span{bytes}.first(5));
