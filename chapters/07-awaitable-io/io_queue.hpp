@@ -59,7 +59,7 @@ class io_queue {
     if (woken == wake::timeout) cancel_due_ = is_stopping_;
   }
 
-  // From now on every operation that has to wait is canceled, also one that starts later: it
+  // From now on every operation that has to wait is canceled, even one that starts later: it
   // completes with -ECANCELED. What can be done at once (a close, a shutdown) is still done.
   void stop() noexcept { is_stopping_ = cancel_due_ = true; }
   [[nodiscard]] bool is_stopping() const noexcept { return is_stopping_; }

@@ -117,7 +117,7 @@ class task_promise : public returning<T> {
 
   std::suspend_always initial_suspend() const noexcept { return {}; }  // lazy
   final_awaiter final_suspend() const noexcept { return {}; }
-  // An exception has left the body, and is being handled: keeps it for the awaiting coroutine.
+  // An exception has left the body: keeps std::current_exception() for the awaiting coroutine.
   void unhandled_exception() noexcept {
     // --8<-- [start:task-06-3b]
     this->result.set_exception(std::current_exception());

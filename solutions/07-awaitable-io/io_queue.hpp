@@ -61,7 +61,7 @@ class io_queue {
   }
   // --8<-- [end:turn]
 
-  // From now on every operation that has to wait is canceled, also one that starts later: it
+  // From now on every operation that has to wait is canceled, even one that starts later: it
   // completes with -ECANCELED. What can be done at once (a close, a shutdown) is still done.
   void stop() noexcept { is_stopping_ = cancel_due_ = true; }
   [[nodiscard]] bool is_stopping() const noexcept { return is_stopping_; }

@@ -81,6 +81,28 @@ TEST_CASE("06 an awaited call is one allocation", "[06]") {
         printed(output, "frame bytes, one int") + 900);
 }
 
+TEST_CASE("06 the smallest coroutine stops in its middle and goes on by resume()", "[06]") {
+  CHECK(output_of("06-smallest") ==
+        "  count: one\n"
+        "the call has returned\n"
+        "  count: two\n"
+        "resume() has returned\n");
+}
+
+TEST_CASE("06 so_far shows each task of the chapter", "[06]") {
+  CHECK(output_of("06-so_far") ==
+        "06.1  greet() is called\n"
+        "      it has returned, and none of its lines has run\n"
+        "06.2  the task is awaited\n"
+        "      greet runs\n"
+        "06.3  a value came across: 42\n"
+        "      and an exception: no answer\n"
+        "06.4  main() waited for 42\n"
+        "06.5  a coroutine waits for a promise\n"
+        "      it goes on inside resolve(), with 42\n"
+        "      resolve() has returned\n");
+}
+
 TEST_CASE("06 steps are printed in the order in which they happen", "[06]") {
   CHECK(output_of("06-steps") ==
         "      a frame is made for parent\n"
