@@ -142,7 +142,7 @@ TEST_CASE("11 link_cp replaces what was there, with its mode", "[11]") {
 TEST_CASE("11 link_cp gives a new file the mode of its source, less the umask", "[11]") {
   const test_folder folder;
   fs::permissions(folder.add("a", "x"), fs::perms{0777});
-  REQUIRE(in_shell(folder, "umask 027; exec $COPY $DIR/a $DIR/b").status == exited(0));
+  REQUIRE(in_shell(folder, R"(umask 027; exec "$COPY" "$DIR/a" "$DIR/b")").status == exited(0));
   CHECK(mode_of(folder.path("b")) == 0750);
 }
 
@@ -218,8 +218,7 @@ TEST_CASE("11 link_cp needs the right to read, and to write", "[11]") {
   folder.add("fixed", "old");
   // From a folder that anybody may enter: the build's may be its owner's alone.
   const std::string prepare =
-      "cp $COPY $DIR/program; chmod 777 $DIR; chmod 000 $DIR/secret; "
-      "chmod 444 $DIR/fixed; cd $DIR; " +
+      R"(cd "$DIR"; cp "$COPY" program; chmod 777 .; chmod 000 secret; chmod 444 fixed; )" +
       as_nobody;
   check_refusal(in_shell(folder, prepare + "./program secret b"), "secret: EACCES");
   UNSCOPED_INFO("the folder would allow to replace it; the file's own mode forbids");
@@ -227,7 +226,7 @@ TEST_CASE("11 link_cp needs the right to read, and to write", "[11]") {
   CHECK(folder.content("fixed") == "old");
   CHECK(folder.names() == "a fixed program secret");
   if (::geteuid() != 0) return;
-  check_refusal(in_shell(folder, "chmod 755 $DIR; cd $DIR; " + as_nobody + "./program a b"),
+  check_refusal(in_shell(folder, R"(cd "$DIR"; chmod 755 .; )" + as_nobody + "./program a b"),
                 "EACCES");
 }
 
@@ -237,7 +236,7 @@ TEST_CASE("11 link_cp that may not write so much leaves what was there", "[11]")
   folder.add("b", "old");
   for (const char* const target : {"b", "c"}) {
     const finished_program ended =
-        in_shell(folder, "ulimit -f 100; exec $COPY $DIR/a $DIR/" + std::string{target});
+        in_shell(folder, R"(ulimit -f 100; exec "$COPY" "$DIR/a" "$DIR"/)" + std::string{target});
     UNSCOPED_INFO("the signal SIGXFSZ ends a program that does not ignore it");
     check_refusal(ended, "EFBIG");
   }
@@ -252,11 +251,11 @@ TEST_CASE("11 link_cp to a file system that is full leaves nothing", "[11]") {
   const finished_program ended = in_shell(folder, R"(
     own=--mount; unshare $own true 2>/dev/null || own="--user --map-root-user --mount"
     unshare $own true 2>/dev/null || exit 77
-    unshare $own sh -c 'mount -t tmpfs -o size=256k none $DIR/full || exit 77
-      echo old > $DIR/full/b
-      $COPY $DIR/a $DIR/full/b; echo "status $?"
-      $COPY $DIR/a $DIR/full/c; echo "status $?"
-      ls -A $DIR/full; cat $DIR/full/b')");
+    unshare $own sh -c 'mount -t tmpfs -o size=256k none "$DIR/full" || exit 77
+      echo old > "$DIR/full/b"
+      "$COPY" "$DIR/a" "$DIR/full/b"; echo "status $?"
+      "$COPY" "$DIR/a" "$DIR/full/c"; echo "status $?"
+      ls -A "$DIR/full"; cat "$DIR/full/b"')");
   if (ended.status == exited(77)) SKIP("this machine lets nobody mount a small file system");
   CHECK(ended.stdout_text == "status 1\nstatus 1\nb\nold\n");
   CHECK_THAT(ended.stderr_text, ContainsSubstring("ENOSPC"));
