@@ -5,12 +5,15 @@
 // Threads  the one that runs the queue.
 #pragma once
 
+#include "list_link.hpp"
+
 namespace uring {
 
 class io_operation;
 class io_queue;
 
-class canceler {
+// Its place in a list is for cancel_reminder.hpp.
+class canceler : public list_link {
  public:
   explicit canceler(io_queue& queue) noexcept : queue_{queue} {}
   canceler(canceler&&) = delete;  // io_handles hold its address
@@ -21,8 +24,12 @@ class canceler {
   // `started` is in flight. A list that it is put into here it leaves at its final completion.
   virtual void watch(io_operation& started) noexcept = 0;
 
+  // It was canceled, and something is in flight nevertheless.
+  [[nodiscard]] virtual bool waits_for_an_end() const noexcept { return false; }
+  virtual void ask_again() {}
+
  protected:
-  ~canceler() = default;
+  ~canceler() { unlink(); }
 
   bool is_canceled_ = false;  // once true, for ever: nothing is started under it any more
 

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "cancel_reminder.hpp"
 #include "canceler.hpp"
 #include "io_operation.hpp"
 #include "message.hpp"
@@ -46,8 +47,11 @@ class io_queue {
   // The same for a request whose result nobody needs, such as a cancel.
   template <typename Prepare>
   void start_unheard(const Prepare& prepare) {
-    start(nobody_, prepare);
+    start(reminder_.unheard(), prepare);
   }
+
+  // `canceled` asks again if a cancel is answered with -EALREADY: see cancel_reminder.hpp.
+  void remind(canceler& canceled) noexcept { reminder_.remind(canceled); }
 
   // Makes room, so that the next `count` start() are submitted together: for linked requests.
   void reserve(unsigned count) { ring_.reserve(count); }
@@ -147,7 +151,7 @@ class io_queue {
   bool is_closed_ = false;
   message_receiver* receiver_ = nullptr;
   idle_canceler own_canceler_{*this};
-  io_operation nobody_{[](io_operation&, const completion&) {}};
+  cancel_reminder<io_queue> reminder_{*this};
 };
 
 }  // namespace uring

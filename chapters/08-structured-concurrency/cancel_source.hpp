@@ -63,6 +63,7 @@ class cancel_source final : public canceler, private cancel_target {
   void cancel() {
     if (is_canceled_) return;
     is_canceled_ = true;
+    queue().remind(*this);
     if (!operations_.empty()) ask_operations_to_end();
     while (!targets_.empty()) targets_.pop_front().ask_to_end();
   }
@@ -87,6 +88,11 @@ class cancel_source final : public canceler, private cancel_target {
   }
 
   void ask_to_end() override { cancel(); }
+
+  [[nodiscard]] bool waits_for_an_end() const noexcept override {
+    return is_canceled_ && !operations_.empty();
+  }
+  void ask_again() override { ask_operations_to_end(); }
 
   linked_list<io_operation> operations_;
   linked_list<cancel_target> targets_;

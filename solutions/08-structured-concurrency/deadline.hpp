@@ -7,6 +7,7 @@
 // Errors   the request's own result, but -ETIME if the deadline ended it. Whatever the request had
 //          achieved by then wins: no byte that was moved is lost.
 // Rule     one completion each: a multishot request has no deadline, but a wait for its next one.
+//          The kernel asks once, and nobody asks again (cancel_reminder.hpp): not for IOSQE_ASYNC.
 // See      io_uring_prep_link_timeout(3)
 #pragma once
 

@@ -114,6 +114,36 @@ TEST_CASE("08.3 a cancel's answer that comes after the frame has gone harms nobo
   }
 }
 
+TEST_CASE("08.3 after -EALREADY the target is asked again, until it has ended", "[08.3]") {
+  io_context context;
+  manual_ring kernel{context};
+  cancel_source source{context};
+  int error = 0;
+  context.spawn(receive(source, error, {}));
+  const ::io_uring_sqe request = kernel.take();
+  source.cancel();
+  for (int round = 0; round < 3; ++round) {
+    const ::io_uring_sqe cancel = kernel.take();
+    REQUIRE(cancel.opcode == IORING_OP_ASYNC_CANCEL);
+    CHECK(cancel.addr == request.user_data);
+    kernel.answer(cancel, -EALREADY);
+    UNSCOPED_INFO(
+        "the cancel came while a worker of the kernel laid its request down to wait: it "
+        "ended nothing, and nobody asks again");
+    REQUIRE(kernel.waiting() == 1);
+    const ::io_uring_sqe pause = kernel.take();
+    UNSCOPED_INFO("asked again at once, a worker that is at work would be asked without end");
+    REQUIRE(pause.opcode == IORING_OP_TIMEOUT);
+    kernel.answer(pause, -ETIME);
+  }
+  const ::io_uring_sqe last = kernel.take();
+  kernel.turn({{last.user_data, 0}, {request.user_data, -ECANCELED}});
+  CHECK(error == ECANCELED);
+  UNSCOPED_INFO("whoever has ended needs no further cancel, nor a timer");
+  CHECK(kernel.waiting() == 0);
+  CHECK(context.in_flight() == 0);
+}
+
 TEST_CASE("08.3 a late answer to a cancel is not heard by what lives at the address now",
           "[08.3]") {
   for (const std::int32_t answer : {0, -ENOENT, -EALREADY}) {

@@ -106,7 +106,7 @@ class answers_in_order {
     for (const ::io_uring_sqe& each : submitted) known_[each.opcode] = each;
     look_at_the_frame();
     if (seen_.too_early) next_ = order_.size();  // an answer would be written to what is gone
-    if (is_over_) return {};
+    if (is_over_) return end_of_the_timer();
     std::vector<scripted_answer> now;
     while (next_ < order_.size() && known_.count(order_[next_]) > 0) {
       now.push_back(answer(order_[next_++]));
@@ -129,6 +129,13 @@ class answers_in_order {
   scripted_answer let_the_loop_end() {
     is_over_ = true;
     return {known_.at(IORING_OP_NOP).user_data, 0};
+  }
+
+  // The one that the answer -EALREADY to a cancel starts, if the target had not ended yet.
+  std::vector<scripted_answer> end_of_the_timer() {
+    const auto timer = known_.extract(IORING_OP_TIMEOUT);
+    if (timer.empty()) return {};
+    return {{timer.mapped().user_data, -ETIME}};
   }
 
   scripted_answer answer(std::uint8_t opcode) {
@@ -174,6 +181,7 @@ void play(const std::vector<std::uint8_t>& order, const meaning& how, bool toget
     UNSCOPED_INFO(
         "an answer was still to come, and the frame went on: the kernel has addresses in it");
     REQUIRE_FALSE(seen.too_early);
+    if (context.in_flight() > 0) context.turn();  // see end_of_the_timer()
     CHECK(context.in_flight() == 0);
   }
   UNSCOPED_INFO("its own requests had been answered, and the frame waited for the cancel's answer");
