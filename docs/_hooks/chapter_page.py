@@ -13,6 +13,7 @@ from course_tool.chapters import all_chapters
 from course_tool.errors import CourseError
 from course_tool.markdown import without_fences
 from course_tool.paths import ROOT
+from source_pages import stub_title
 
 INCLUDED = re.compile(r'^#include "([\w.]+)"$', re.MULTILINE)
 EMPTY_SECTION = re.compile(r"^## +(.*?)(?: *\{[^}\n]*\})? *\n\s*(?=## |\Z)", re.MULTILINE)
@@ -162,7 +163,7 @@ def task(chapter: Any, identifier: str) -> str:
     if not tests:
         raise CourseError(f"no test under tests/{chapter.folder}/ starts with {found.id}.")
     return (
-        f'```cpp title="edit {path}"\n{stub}\n```\n\n'
+        f'```cpp title="{stub_title(path, found.id)}"\n{stub}\n```\n\n'
         f"```sh\n./course test {chapter.number} -t {found.id}\n```\n\n"
         f'These tests turn green:\n\n<div class="tests" markdown>\n\n{tests}\n\n</div>\n'
     )

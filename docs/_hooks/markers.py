@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import chapter_page
 import claims
 import class_plan
+import clone
 import figures
 import ladder
 import messages
@@ -42,9 +43,14 @@ PAGE_MARKERS: dict[str, Callable[..., str]] = {
     "claims_later": claims.later,
     "claims_made": claims.made,
 }
+# Those that depend on what mkdocs.yml has under `extra`, which they take first.
+SITE_MARKERS: dict[str, Callable[..., str]] = {
+    "begin": clone.begin,
+    "where_to_clone": clone.where_to_clone,
+}
 
 
-def expand(markdown: str, chapter: Any, problems: list[str]) -> str:
+def expand(markdown: str, chapter: Any, extra: Mapping[str, Any], problems: list[str]) -> str:
     """Replaces every marker outside fences; appends a sentence a marker that cannot be replaced."""
     lines: list[str | None] = [*markdown.split("\n")]
     for number, line in enumerate(without_fences(markdown).split("\n"), start=1):
@@ -54,24 +60,27 @@ def expand(markdown: str, chapter: Any, problems: list[str]) -> str:
                 problems.append(f"line {number}: a marker stands alone on its line.")
             continue
         try:
-            lines[number - 1] = _replacement(marker, chapter)
+            lines[number - 1] = _replacement(marker, chapter, extra)
         except CourseError as error:
             problems.append(f"line {number}: {line.strip()}: {error}")
             lines[number - 1] = None
     return "\n".join(line for line in lines if line is not None)
 
 
-def _replacement(marker: re.Match[str], chapter: Any) -> str:
+def _replacement(marker: re.Match[str], chapter: Any, extra: Mapping[str, Any]) -> str:
     name = marker["name"]
     arguments = ARGUMENT.findall(marker["arguments"] or "")
     if name in CHAPTER_MARKERS:
         if chapter is None:
             raise CourseError("only a chapter's page, docs/chapters/NN-slug.md, may write this.")
         arguments = [chapter, *arguments]
-    make = CHAPTER_MARKERS.get(name) or PAGE_MARKERS.get(name)
+    if name in SITE_MARKERS:
+        arguments = [extra, *arguments]
+    known = CHAPTER_MARKERS | PAGE_MARKERS | SITE_MARKERS
+    make = known.get(name)
     if make is None:
-        known = ", ".join(sorted(CHAPTER_MARKERS | PAGE_MARKERS))
-        raise CourseError(f"there is no such marker; docs/_hooks/README.md explains {known}.")
+        names = ", ".join(sorted(known))
+        raise CourseError(f"there is no such marker; docs/_hooks/README.md explains {names}.")
     try:
         return make(*arguments)
     except TypeError as error:

@@ -20,9 +20,11 @@ import figures  # noqa: E402
 import includes  # noqa: E402
 import ladder  # noqa: E402
 import markers  # noqa: E402
+import source_pages  # noqa: E402
 from course_tool.chapters import all_chapters  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.course")
+sources = source_pages.SourcePages(ROOT)
 
 
 def on_config(config: Any) -> Any:
@@ -42,7 +44,13 @@ def has_page(chapter: Any) -> bool:
     return False
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+def on_files(files: Any, config: Any) -> Any:
+    """Adds a page for each file that a page shows a part of."""
+    sources.add_to(files, config)
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Replaces the markers, and checks and completes the headings of a chapter's page."""
     name = page.file.src_uri
     problems: list[str] = []
@@ -53,16 +61,19 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         page.meta.setdefault("description", f"Chapter {chapter.number}: {chapter.idea}.")
         markdown = chapter_page.complete_headings(markdown, chapter)
     markdown = includes.check(markdown, ROOT, problems)
-    markdown = markers.expand(markdown, chapter, problems)
+    markdown = source_pages.name_sections(markdown, problems)
+    markdown = markers.expand(markdown, chapter, config.extra, problems)
     for problem in problems:
         log.warning("docs/%s: %s", name, problem)
     return markdown
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Puts the drawings in place, as elements of the page, so that its colors reach them."""
+    """Puts the drawings in place, as elements of the page; and links each block to its file."""
     problems: list[str] = []
     html = figures.inline(html, problems)
+    html = sources.link(html, page.url)
+    html = sources.fill(html, page.file.src_uri)
     for problem in problems:
         log.warning("docs/%s: %s", page.file.src_uri, problem)
     return html

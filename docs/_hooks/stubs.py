@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from course_tool import sections
@@ -11,21 +12,30 @@ from course_tool.errors import CourseError
 from course_tool.verify.cases import cases_in
 
 ACCESS = re.compile(r"^ *(public|protected|private):$")
+TODO = re.compile(r'COURSE_TODO\("(\d\d\.\d+)"\)')
 
 
 def of_task(source: Path, task_id: str) -> str:
     """Each place of the task as the starter shows it: comment, signature, COURSE_TODO, brace."""
-    lines = sections.starter_text(source.read_text(encoding="utf-8")).split("\n")
-    places = [index for index, line in enumerate(lines) if f'COURSE_TODO("{task_id}")' in line]
-    if not places:
-        raise CourseError(f"{source.name} has no section of task {task_id}.")
-    parts = []
-    for index in places:
-        first, last = _extent(lines, index)
-        part = _dedented(lines[first : last + 1])
-        if part not in parts:
+    starter = sections.starter_text(source.read_text(encoding="utf-8"))
+    lines = starter.split("\n")
+    parts: list[str] = []
+    for task, first, last in places(starter):
+        part = _dedented(lines[first - 1 : last])
+        if task == task_id and part not in parts:
             parts.append(part)
+    if not parts:
+        raise CourseError(f"{source.name} has no section of task {task_id}.")
     return "\n\n".join(parts)
+
+
+def places(starter: str) -> Iterator[tuple[str, int, int]]:
+    """(task, first line, last line), from 1, of each function of a starter that holds a TODO."""
+    lines = starter.split("\n")
+    for index, line in enumerate(lines):
+        if found := TODO.search(line):
+            first, last = _extent(lines, index)
+            yield found[1], first + 1, last + 1
 
 
 def _extent(lines: list[str], todo: int) -> tuple[int, int]:

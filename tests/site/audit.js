@@ -96,8 +96,8 @@
     .filter((each) => each.checkVisibility())
     .map((each) => `<${each.tagName.toLowerCase()}> "${words(each)}"`);
 
-  // What a program printed is not copied; all other code is.
-  const copied = [...article.querySelectorAll(".highlight:not(.language-text)")];
+  // What a program printed is not copied, nor a file that the clone has; all other code is.
+  const copied = [...article.querySelectorAll(".highlight:not(.language-text, .source)")];
   const blocks = [...article.querySelectorAll(".highlight pre > code")];
   const paragraphs = [...article.querySelectorAll(":scope > p")].map((paragraph) => {
     const box = paragraph.getBoundingClientRect();

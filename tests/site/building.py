@@ -38,13 +38,15 @@ class Site:
         return [_read_page(self.folder, file) for file in sorted(self.folder.rglob("*.html"))]
 
 
-def build_site(root: Path, folder: Path, cwd: Path) -> Site:
+def build_site(
+    root: Path, folder: Path, cwd: Path, builder: str = "mkdocs", clone_url: str = ""
+) -> Site:
     """`mkdocs build --strict`; its complaints are returned, not raised."""
     finished = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict"]
+        [sys.executable, "-m", builder, "build", "--strict"]
         + ["-f", str(root / "mkdocs.yml"), "-d", str(folder)],
         cwd=cwd,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "COURSE_CLONE_URL": clone_url},
         capture_output=True,
         text=True,
         timeout=BUILD_TIMEOUT_S,
@@ -52,7 +54,7 @@ def build_site(root: Path, folder: Path, cwd: Path) -> Site:
     said = finished.stdout + finished.stderr
     problems = site_problems(said)
     if finished.returncode != 0 and not problems:
-        problems = [f"mkdocs ended with {finished.returncode} and said: {said[-2000:]}"]
+        problems = [f"{builder} ended with {finished.returncode} and said: {said[-2000:]}"]
     return Site(folder, tuple(problems))
 
 

@@ -10,12 +10,13 @@ import pytest
 from browsing import MODES, PHONE, Browser, Mode
 from building import Site, build_site, serve
 from test_links import dead_links
-from test_pages import wrong_on
+from test_pages import home_overflow, wrong_on
 
 from conftest import ROOT
 from course_tool.verify.rules_pages import outside_requests
 
 CHAPTER = "chapters/01-blocking-echo.md"
+CLONE_URL = "https://git.example.com/ring-by-ring.git"
 # What is written into the copy's page "broken.md", and what the build has to say about it.
 BROKEN_PAGE = """# A broken page
 
@@ -27,6 +28,10 @@ BROKEN_PAGE = """# A broken page
 
 ```cpp
 --8<-- "solutions/01-blocking-echo/echo.hpp:nowhere"
+```
+
+```cpp title="echo.hpp"
+--8<-- "solutions/01-blocking-echo/echo.hpp:task-01-2"
 ```
 
 {{ nonsense }}
@@ -43,7 +48,8 @@ SENTENCES = (
     ("docs/broken.md", "solutions/01-blocking-echo/nowhere.hpp", "no such file"),
     ("docs/broken.md", "solutions/01-blocking-echo/echo.hpp:nowhere", "[start:nowhere]"),
     ("docs/broken.md", "{{ nonsense }}", "no such marker"),
-    ("docs/broken.md", "line 19", "stands alone"),
+    ("docs/broken.md", "line 13", 'title="solutions/01-blocking-echo/echo.hpp"'),
+    ("docs/broken.md", "line 23", "stands alone"),
     ("docs/broken.md", "nowhere.svg", "there is no"),
     ("docs/broken.md", 'hints("01.1")', "only a chapter's page"),
     (f"docs/{CHAPTER}", "`## Further`", "lacks the section"),
@@ -119,13 +125,23 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Site:
         chapter = chapter.replace(old, new)
     chapter = chapter.partition("\n## Teaching notes\n")[0] + "\n## Teaching notes\n\n"
     (docs / CHAPTER).write_text(chapter, encoding="utf-8")
-    return build_site(copy, copy / "site", cwd=copy)
+    return build_site(copy, copy / "site", cwd=copy, clone_url=CLONE_URL)
 
 
 @pytest.mark.parametrize("sentence", SENTENCES, ids=lambda words: words[1])
 def test_the_build_names_page_and_target(broken: Site, sentence: tuple[str, ...]) -> None:
     said = "\n".join(broken.problems)
     assert any(all(words in line for words in sentence) for line in broken.problems), said
+
+
+def test_the_address_to_clone_from_is_shown_where_one_begins(broken: Site, chromium: Any) -> None:
+    with serve(broken.folder) as address:
+        browser = Browser(chromium, address)
+        for page in ("", "setup/"):
+            with browser.visit(page) as visit:
+                commands = visit.page.locator(".highlight").first.inner_text()
+            assert commands.split("\n")[0] == f"git clone {CLONE_URL} ring-by-ring"
+        assert not home_overflow(browser)
 
 
 def test_a_dead_link_in_the_built_page_is_named(broken: Site) -> None:

@@ -103,11 +103,17 @@ def test_the_colors_can_be_chosen(browser: Browser) -> None:
 
 
 def test_home_answers_in_one_screen(browser: Browser) -> None:
+    assert not home_overflow(browser)
+
+
+def home_overflow(browser: Browser) -> str:
     """What will I build, for whom, how long, what do I need, show me: without scrolling."""
     with browser.visit("") as visit:
         bottoms = visit.page.evaluate(
             "[...document.querySelectorAll('.home-facts dd, .home-show .highlight')]"
             ".map(each => each.getBoundingClientRect().bottom)"
         )
-    assert len(bottoms) >= 6, "the home page lost its four facts, or what it shows"
-    assert max(bottoms) <= 800, f"the first screen ends at 800 px, its content at {max(bottoms)}"
+    if len(bottoms) < 6:
+        return "the home page lost its four facts, or what it shows"
+    lowest = max(bottoms)
+    return f"the first screen ends at 800 px, its content at {lowest}" if lowest > 800 else ""
