@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 01-client: sends a message, waits for its echo, compares, goes on; says how long all of it took.
+// 01-client: sends one message after the other, compares each echo, and prints how long it took.
 //
 //   ./course run 01:client -- --port 9000 --requests 10000 --size 1024
 //   ./course run 01:client -- --port 9000 --requests 10 --pause-ms 1000    a slow talker
@@ -43,7 +43,7 @@ common::unique_fd connect_to(const client_flags& flags) {
   const ::sockaddr_in address = blocking::ipv4_address(flags.host, flags.port);
   common::unique_fd server{
       common::check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
-  // The client is not what we measure: nothing of its messages waits for an acknowledgment.
+  // We do not measure the client, so Nagle's algorithm must not hold its messages back.
   blocking::set_option(server.get(), IPPROTO_TCP, TCP_NODELAY, "TCP_NODELAY");
   common::check(
       ::connect(server.get(), reinterpret_cast<const ::sockaddr*>(&address), sizeof address),

@@ -34,7 +34,7 @@ inline sent send_all(int socket, std::span<const std::byte> data) {
   COURSE_TODO("01.2");
 }
 
-// Sends back what arrives, until the peer is done: first everything that came before its FIN. A
+// Sends back the bytes that arrive, until the peer is done: all bytes before its FIN come back. A
 // signal that interrupts recv() (EINTR) says nothing about the peer. If recv() fails otherwise, or
 // an echo cannot be sent, the peer is gone.
 inline ending echo_until_eof(int socket) {

@@ -131,12 +131,13 @@ class thread_server {
 
   void wait_for_a_session_to_end() {
     std::unique_lock lock{mutex_};
-    // The bound is for descriptors that somebody else in this process gives back.
+    // The wait has a limit because other code in this process may close descriptors, too.
     session_ended_.wait_for(lock, std::chrono::milliseconds{100});
   }
 
-  // SHUT_RD leaves what has arrived readable, so it is echoed first. Linux delivers what comes
-  // later, too: a client that keeps sending, or that does not read, is cut after stop_grace_ms.
+  // After SHUT_RD the bytes that have arrived can still be read, so they are echoed first. Linux
+  // also delivers later bytes: a client that keeps sending, or that does not read, is cut after
+  // stop_grace_ms.
   void finish_sessions() {
     std::unique_lock lock{mutex_};
     shut_down_sessions(SHUT_RD);
@@ -155,7 +156,7 @@ class thread_server {
   std::mutex mutex_;  // guards all below
   std::list<session> sessions_;
   bool dropping_ = false;
-  std::vector<std::thread> ended_;  // and not joined yet
+  std::vector<std::thread> ended_;  // have ended, and are not joined yet
   std::condition_variable_any session_ended_;
   std::jthread reaper_{[this](const std::stop_token& stopping) { reap(stopping); }};
 };

@@ -32,8 +32,8 @@ class connection {
   explicit connection(common::unique_fd socket) noexcept : socket_{std::move(socket)} {}
 
   // The socket has bytes for us: receive once into `scratch` and echo what came. Once is enough,
-  // because epoll reports again what we leave unread, and it is fair to the other clients. Closed
-  // at EOF and on any error but EAGAIN (not now) and EINTR (interrupted).
+  // because epoll reports unread bytes again, and the other clients get their turn. Closed at EOF
+  // and on any error but EAGAIN (not now) and EINTR (interrupted).
   [[nodiscard]] state on_readable(std::span<std::byte> scratch) {
     // --8<-- [start:task-02-2]
     const ::ssize_t received = ::recv(socket_.get(), scratch.data(), scratch.size(), 0);
@@ -43,7 +43,7 @@ class connection {
     // --8<-- [end:task-02-2]
   }
 
-  // The socket has room again: go on sending what was kept, and keep what still does not fit.
+  // The socket has room again: send the bytes that were kept, and keep those that still do not fit.
   [[nodiscard]] state on_writable() {
     // --8<-- [start:task-02-3]
     const std::vector<std::byte> kept = std::exchange(unsent_, {});

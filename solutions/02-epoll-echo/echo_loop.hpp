@@ -159,9 +159,9 @@ class echo_loop {
     retry_accept_at_.reset();
   }
 
-  // No new clients. After SHUT_RD what has arrived can still be read, and then recv returns 0: a
-  // connection echoes what it was sent and ends by itself. Linux still delivers bytes that come
-  // later, so a client that keeps sending is cut at the deadline.
+  // No new clients. After SHUT_RD the bytes that have arrived can still be read, and then recv
+  // returns 0: a connection echoes those bytes and ends by itself. But Linux delivers later bytes,
+  // too, so a client that keeps sending is cut at the deadline.
   void begin_stop() {
     stop_deadline_ = clock::now() + stop_grace_ms;
     watch(EPOLL_CTL_DEL, stop_fd_, 0);

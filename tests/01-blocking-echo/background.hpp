@@ -29,7 +29,7 @@ class background {
  public:
   static constexpr milliseconds unblock_deadline{2000};
 
-  // `unblock` makes the call return, should the test end first.
+  // `unblock` makes the call return if the test ends first.
   template <typename Function>
   background(Function call, std::function<void()> unblock) : unblock_{std::move(unblock)} {
     install_empty_handler();
@@ -59,8 +59,8 @@ class background {
     }
   }
 
-  // Signals without SA_RESTART: the system call that the thread sleeps in returns early. Three, for
-  // a thread on a busy machine may have slept on its way there, too.
+  // Signals without SA_RESTART: the system call in which the thread sleeps returns early. It sends
+  // three, because on a busy machine the thread may also have slept on its way to the call.
   void interrupt() const {
     for (int i = 0; i < 3; ++i) {
       [[maybe_unused]] const bool asleep = eventually(
@@ -78,8 +78,8 @@ class background {
     return result_.wait_for(deadline) == std::future_status::ready;
   }
 
-  // Once, when it has finished. The thread is gone first: TSan does not see how libstdc++ counts
-  // who holds an exception, and would take the thread's letting go for a race with the test.
+  // To be called once, after finished(). It joins the thread first: TSan does not see how libstdc++
+  // counts the owners of an exception, and would report the thread's release of it as a race.
   Result get() {
     thread_.join();
     return result_.get();

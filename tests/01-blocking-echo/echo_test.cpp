@@ -193,7 +193,7 @@ TEST_CASE("01.3 one byte is echoed while the peer waits for it", "[01.3]") {
   REQUIRE(received == "x");
 }
 
-TEST_CASE("01.3 what is sent comes back, in order", "[01.3]") {
+TEST_CASE("01.3 bytes come back in the order in which they were sent", "[01.3]") {
   const course_test::socket_pair sockets = tcp_pair();
   background<blocking::ending> echoing{
       sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
@@ -230,7 +230,7 @@ TEST_CASE("01.3 two conversations at once do not share a buffer", "[01.3]") {
   CHECK(read_up_to(first.ours.get(), bytes) == first_message);
 }
 
-TEST_CASE("01.3 what arrived before the FIN is echoed before the end", "[01.3]") {
+TEST_CASE("01.3 bytes that arrived before the FIN are echoed before the end", "[01.3]") {
   const course_test::socket_pair sockets = tcp_pair();
   const std::string message = pattern(7, 100'000);
   REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of(message)) == blocking::sent::all);
@@ -271,7 +271,7 @@ TEST_CASE("01.3 a reset ends the conversation as peer_gone", "[01.3]") {
   CHECK(echoing.get() == blocking::ending::peer_gone);
 }
 
-TEST_CASE("01.3 a peer that takes no more echoes is gone, whatever it still sends", "[01.3]") {
+TEST_CASE("01.3 a peer that takes no more echoes is gone, even if it still sends", "[01.3]") {
   const course_test::socket_pair sockets = unix_pair();
   ::shutdown(sockets.ours.get(), SHUT_RD);  // its direction to us stays open
   const std::string message = "no answer, please";

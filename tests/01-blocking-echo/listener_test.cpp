@@ -97,7 +97,7 @@ TEST_CASE("01.1 accepted sockets send small segments at once", "[01.1]") {
   CHECK(option_of(accepted.get(), IPPROTO_TCP, TCP_NODELAY) == 1);
 }
 
-TEST_CASE("01.1 as many clients may wait to be accepted as the system allows", "[01.1]") {
+TEST_CASE("01.1 the accept queue is as long as the system allows", "[01.1]") {
   const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
   ::tcp_info info{};
   ::socklen_t size = sizeof info;

@@ -85,15 +85,15 @@ TEST_CASE("01.4 at the descriptor limit, a client that leaves makes room for one
   CHECK_NOTHROW(clients.front().recv_exactly(1));
 }
 
-TEST_CASE("01.4 after SIGTERM what clients have sent is echoed, and the server exits with 0",
+TEST_CASE("01.4 after SIGTERM the server echoes the bytes that clients have sent, and exits with 0",
           "[01.4]") {
   server_process server{program("01-server")};
   std::vector<client> clients = course_test::connect_many(server.port(), 10);
   for (client& each : clients) REQUIRE(each.echo("hello") == "hello");
   for (client& each : clients) each.send_all("goodbye");
   UNSCOPED_INFO(
-      "stop() shuts the listener down, and then accept() fails with EINVAL: that is no broken "
-      "listener if stopping_ says so");
+      "stop() shuts the listener down, and then accept() fails with EINVAL: while stopping_ is "
+      "true, the listener is not broken");
   CHECK(server.stop() == exited(0));
   for (client& each : clients) CHECK(each.recv_until_eof() == "goodbye");
 }

@@ -167,7 +167,7 @@ TEST_CASE("01.4 a session that ends before start_session returns is joined like 
 TEST_CASE("01.4 each thread serves the client that it was started for", "[01.4]") {
   UNSCOPED_INFO(
       "the threads began after start_session had returned, and do not serve the client they were "
-      "started for: is `self` captured by reference, which ends with start_session? [this, self]");
+      "started for: is `self` captured by reference? It ends with start_session: use [this, self]");
   running_server server;
   course_test::held_threads late;
   const std::size_t before = course_test::accepts_begun();
@@ -215,7 +215,8 @@ TEST_CASE("01.4 a session holds no mutex while it waits for its client", "[01.4]
   CHECK(watch.receives_with() == 0);
 }
 
-TEST_CASE("01.4 with the server, every session ends and every thread is joined", "[01.4]") {
+TEST_CASE("01.4 a server that is destroyed has ended every session and joined every thread",
+          "[01.4]") {
   {
     const running_server warm_up;
   }  // a sanitizer adds a thread of its own to the first one

@@ -84,7 +84,7 @@ constexpr course_test::socket_pair_options small_buffers{.send_buffer_bytes = 40
 
 }  // namespace
 
-TEST_CASE("02.2 what is readable is echoed", "[02.2]") {
+TEST_CASE("02.2 the bytes that can be read are echoed", "[02.2]") {
   fixture pair;
   pair.send("hello");
   CHECK(pair.client.on_readable(pair.scratch) == epoll::state::open);
@@ -92,7 +92,7 @@ TEST_CASE("02.2 what is readable is echoed", "[02.2]") {
   CHECK(pair.receive() == "hello");
 }
 
-TEST_CASE("02.2 a receive leaves what does not fit for the next event", "[02.2]") {
+TEST_CASE("02.2 bytes that do not fit into one receive are left for the next event", "[02.2]") {
   fixture pair;
   pair.send("0123456789");
   UNSCOPED_INFO("one recv() an event is enough: epoll reports again what is left");
@@ -102,7 +102,7 @@ TEST_CASE("02.2 a receive leaves what does not fit for the next event", "[02.2]"
   CHECK(pair.receive() == "456789");
 }
 
-TEST_CASE("02.2 a wake-up without bytes is no reason to close", "[02.2]") {
+TEST_CASE("02.2 a wake-up without bytes does not close the connection", "[02.2]") {
   fixture pair;
   UNSCOPED_INFO("recv() said EAGAIN: not now. The connection stays open");
   CHECK(pair.client.on_readable(pair.scratch) == epoll::state::open);
@@ -138,7 +138,7 @@ TEST_CASE("02.2 a reset closes the connection", "[02.2]") {
       2s, [&] { return pair.client.on_readable(pair.scratch) == epoll::state::closed; }));
 }
 
-TEST_CASE("02.2 what the socket does not take is kept", "[02.2]") {
+TEST_CASE("02.2 bytes that the socket does not take are kept", "[02.2]") {
   fixture pair{small_buffers};
   const std::string taken = talk_until_stalled(pair);
   std::string received;
@@ -183,7 +183,7 @@ TEST_CASE("02.2 a peer that is gone closes the connection, without SIGPIPE", "[0
   CHECK(sigpipes == 0);
 }
 
-TEST_CASE("02.3 what was kept follows in order when there is room", "[02.3]") {
+TEST_CASE("02.3 the kept bytes are sent in order when there is room", "[02.3]") {
   fixture pair{small_buffers};
   const std::string taken = talk_until_stalled(pair);
   std::string received;

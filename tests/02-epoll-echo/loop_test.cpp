@@ -86,7 +86,7 @@ std::size_t watched_for(unsigned events) {
   }));
 }
 
-// Which descriptor listens: the loop has closed none of its own yet.
+// The descriptor that listens: the loop has closed none of its own yet.
 int listener_in(const std::map<int, unsigned>& interest) {
   const auto found = std::ranges::find_if(interest, [](const auto& entry) {
     int listens = 0;
@@ -113,8 +113,7 @@ TEST_CASE("02.4 each client is filed, and watched, under its own descriptor", "[
   UNSCOPED_INFO("the log says: " << (log.empty() ? "nothing" : log));
   UNSCOPED_INFO(
       "a client was accepted and add() has dropped it. If epoll_ctl failed with EBADF: was it "
-      "given "
-      "client.get() after the client had been moved? Keep the number first");
+      "given client.get() after the client had been moved? Keep the number first");
   REQUIRE(server.loop.connection_count() == 1);
   const client second{server.port};
   server.loop.turn();
@@ -170,7 +169,7 @@ TEST_CASE("02.1 out of descriptors, the listener is not watched for a while", "[
   CHECK_FALSE(listener_is_watched());
 }
 
-TEST_CASE("02.1 an empty queue is no reason to pause", "[02.1]") {
+TEST_CASE("02.1 an empty queue does not pause accepting", "[02.1]") {
   fixture server;
   const client peer{server.port};
   server.loop.turn();
@@ -257,7 +256,7 @@ TEST_CASE("02.1 a new client is watched for bytes, and only for bytes", "[02.1]"
   const client silent{server.port};
   const std::size_t before = watched_for(EPOLLIN);  // the listener and the stop signal
   server.loop.turn();
-  UNSCOPED_INFO("the listener was taken out, see \"an empty queue is no reason to pause\"");
+  UNSCOPED_INFO("the listener was taken out, see \"an empty queue does not pause accepting\"");
   REQUIRE(listener_is_watched());
   UNSCOPED_INFO("is the client in connections_, and registered for EPOLLIN?");
   CHECK(watched_for(EPOLLIN) == before + 1);
@@ -380,7 +379,7 @@ TEST_CASE("02.4 until the last byte of an echo is sent, nothing more is read", "
   CHECK(course_test::compare_bytes(received, message) == course_test::identical);
 }
 
-TEST_CASE("02.4 a client that resets with an echo unsent is erased, and no other client is",
+TEST_CASE("02.4 a client that resets with an echo unsent is erased, and no other client",
           "[02.4]") {
   fixture server{4096};
   client steady{server.port};

@@ -18,7 +18,7 @@ TEST_CASE("02 level reports until the pipe is empty, edge reports once", "[02]")
         "edge: no news, 6 left in the pipe\n");
 }
 
-TEST_CASE("02 what a client does not read is kept until it reads", "[02]") {
+TEST_CASE("02 bytes that a client does not read are kept until it reads", "[02]") {
   using Catch::Matchers::Matches;
   const auto run = course_test::run_program(course_test::program("02-stall"), {});
   CHECK(run.status == course_test::exited(0));
