@@ -32,8 +32,8 @@ class open_sockets {
     int fd_;
   };
 
-  // After SHUT_RD, every session can still read what has arrived, and then sees the end. Linux goes
-  // on delivering bytes that come later, so a client that keeps sending is not stopped by it;
+  // After SHUT_RD, every session can still read the bytes that have arrived, and then sees the end.
+  // Linux also delivers later bytes, so SHUT_RD does not stop a client that keeps sending.
   // SHUT_RDWR ends a session at once. Later entries are shut down as they come.
   void shut_down_all(int how) {
     const std::lock_guard lock{mutex_};

@@ -3,7 +3,7 @@
 // Owns     the threads, the signal_set and the grace timer.
 // Lifetime run_on_threads() returns when no work is left or the io_context was stopped.
 // Threads  graceful_stop's handlers run in `control`, a strand shared with the acceptor.
-// Errors   what escapes from a handler is logged; the other sessions go on.
+// Errors   an exception that escapes from a handler is logged; the other sessions go on.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -29,7 +29,7 @@ namespace completion {
 
 // Runs handlers by io.run() until no work is left. A handler that throws must not end the loop:
 // run() may be called again after an exception, without restart(), and goes on with the next
-// handler. Whatever was thrown gets a line from common::log, with its what() if it has one.
+// handler. Each exception gets a line from common::log, with its what() if it has one.
 inline void run_to_the_end(asio::io_context& io) {
   COURSE_TODO("03.3");
 }

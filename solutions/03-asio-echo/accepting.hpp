@@ -87,8 +87,8 @@ class acceptor_loop {
     }
   }
 
-  // co_spawn hands what escaped from the coroutine to this handler. Without one, or with
-  // `detached`, it would be dropped in silence.
+  // co_spawn passes an exception that escapes from the coroutine to this handler. Without one, or
+  // with `detached`, the exception would be dropped in silence.
   static void report_escaped(const std::exception_ptr& escaped) {
     if (!escaped) return;
     try {

@@ -68,7 +68,8 @@ std::int64_t talk_to(behavior how, std::int64_t requests, std::size_t message_by
 }  // namespace
 
 TEST_CASE("03.4 the client gets every echo it asked for", "[03.4]") {
-  UNSCOPED_INFO("-1: it still waits. Does it send each message, and co_await every operation?");
+  UNSCOPED_INFO(
+      "-1: the client still waits. Does it send each message, and co_await every operation?");
   CHECK(talk_to(behavior::faithful, 100, 64) == 100);
 }
 

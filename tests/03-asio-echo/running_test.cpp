@@ -49,7 +49,7 @@ std::vector<std::string> every_server() {
                   std::vector<std::string>{"--callbacks", "--threads", "2"});
 }
 
-// Where N threads wait for each other; those that do not all come have not met.
+// N threads wait for each other here. They have met only if all of them came.
 struct rendezvous {
   void arrive() {
     ++arrived;
@@ -95,8 +95,7 @@ TEST_CASE("03.3 a handler that throws does not end the loop", "[03.3]") {
   CHECK(reached);
 }
 
-TEST_CASE("03.3 whatever a handler throws, the loop goes on and the log says what it was",
-          "[03.3]") {
+TEST_CASE("03.3 whatever a handler throws, the loop goes on and the log names it", "[03.3]") {
   const hang_guard guard{"when run() has returned there is no work left: return, too"};
   asio::io_context io;
   asio::post(io, [] { throw std::runtime_error{"on purpose"}; });
@@ -114,7 +113,7 @@ TEST_CASE("03.3 whatever a handler throws, the loop goes on and the log says wha
   CHECK_FALSE(log.empty());
 }
 
-TEST_CASE("03.3 a stop is a stop, even if a handler throws right after it", "[03.3]") {
+TEST_CASE("03.3 a stop ends the loop, even if a handler throws right after it", "[03.3]") {
   const hang_guard guard{"run() returns at once when io has been stopped: return, too"};
   asio::io_context io;
   bool reached = false;
@@ -208,7 +207,7 @@ TEST_CASE("03.3 a handler that throws on another thread does not end the process
   CHECK(meeting.met == threads);
 }
 
-TEST_CASE("03.3 after SIGTERM what clients have sent is echoed, and the server exits with 0",
+TEST_CASE("03.3 after SIGTERM the server echoes the bytes that clients have sent, and exits with 0",
           "[03.3]") {
   server_process server{program("03-server"), every_server()};
   std::vector<client> clients = course_test::connect_many(server.port(), 10);

@@ -76,7 +76,7 @@ struct session_fixture {
   completion::open_sockets sockets;
   asio::io_context io{1};
   common::unique_fd peer;
-  int idle_turns = 0;            // in a row, in which no handler was due
+  int idle_turns = 0;            // turns in a row in which no handler was due
   asio::ip::tcp::socket socket;  // for the session under test: move it there
 
  private:

@@ -40,7 +40,7 @@ void start_coroutine(session_fixture& fixture, outcome& result) {
 
 }  // namespace
 
-TEST_CASE("03.1 what is sent comes back, again and again", "[03.1]") {
+TEST_CASE("03.1 each message comes back, one after the other", "[03.1]") {
   session_fixture fixture;
   const auto session = start_callbacks(fixture);
   UNSCOPED_INFO(
@@ -81,7 +81,7 @@ TEST_CASE("03.1 a reset ends the session and nothing else", "[03.1]") {
   CHECK(fixture.run_until([&] { return session.expired(); }));
 }
 
-TEST_CASE("03.2 what is sent comes back, again and again", "[03.2]") {
+TEST_CASE("03.2 each message comes back, one after the other", "[03.2]") {
   outcome result;
   session_fixture fixture;
   start_coroutine(fixture, result);
