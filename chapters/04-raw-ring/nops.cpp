@@ -69,7 +69,7 @@ outcome run_nops(std::uint32_t batch, std::uint64_t count) {
   return all;
 }
 
-// Every batch size once in each round, so that a busy moment of the machine hits them all.
+// Each round runs every batch size once, so that a busy moment of the machine hits them all.
 void compare(std::uint64_t count) {
   std::array<std::vector<double>, compared.size()> ns;
   for (int round = 0; round < rounds; ++round) {

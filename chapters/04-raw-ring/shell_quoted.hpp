@@ -10,7 +10,7 @@
 
 namespace cat {
 
-// A name may hold a terminal's commands: such bytes are spelled, not sent.
+// A name may contain escape sequences of a terminal, so such bytes are written as escapes.
 [[nodiscard]] inline bool is_control(char c) {
   return static_cast<unsigned char>(c) < ' ' || c == '\x7f';
 }
@@ -21,9 +21,9 @@ namespace cat {
          name.find_first_of(special) != std::string::npos || std::ranges::any_of(name, is_control);
 }
 
-// GNU's programs use double quotes for a name that has an apostrophe, and nothing that is special
-// between double quotes. They take # and ~ for special after the first character, and { and }
-// anywhere.
+// GNU's programs use double quotes for a name that has an apostrophe and no character that is
+// special between double quotes. To them # and ~ are special after the first character, and { and }
+// are special anywhere.
 [[nodiscard]] inline bool suits_double_quotes(const std::string& name) {
   constexpr std::string_view special = "!\"$&()*;<=>?[\\^`{|}";
   return name.find('\'') != std::string::npos && name.find_first_of(special) == std::string::npos &&

@@ -13,7 +13,7 @@
 
 namespace {
 
-// A title and names, as many a line as fit.
+// Prints a title and names, as many on a line as fit.
 class paragraph {
  public:
   explicit paragraph(std::string title) : line_{std::move(title)} {}

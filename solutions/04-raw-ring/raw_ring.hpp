@@ -108,10 +108,10 @@ class raw_ring {
     // --8<-- [end:task-04-4]
   }
 
-  // The next completion, and only that: others stay in the queue. Does not enter the kernel if one
-  // is there. If there is none, submits what was taken, and sleeps until one has come. You decide
-  // what follows each way in which an entry can end; see `entered`. (Without a request in flight
-  // it would sleep for ever.)
+  // Returns the next completion, and only that: others stay in the queue. Does not enter the kernel
+  // if one is there. If there is none, submits the SQEs that were taken, and sleeps until one has
+  // come. You decide what follows each way in which an entry can end; see `entered`. (Without a
+  // request in flight it would sleep for ever.)
   raw_completion wait() {
     // --8<-- [start:task-04-4b]
     raw_completion next;

@@ -43,7 +43,8 @@ TEST_CASE("04.2 all opcodes are asked for, not a few", "[04.2]") {
   const probe_answer answer = ask_kernel(memory.view().fd);
   UNSCOPED_INFO("the count is the room in the answer: the kernel fills in no more than that");
   CHECK(answer.get().ops_len > answer.get().last_op);
-  UNSCOPED_INFO("SEND_ZC is of Linux 6.0, which is older than what this course asks for");
+  UNSCOPED_INFO(
+      "SEND_ZC came with Linux 6.0, which is older than the kernel that this course asks for");
   CHECK(uring::knows(answer, IORING_OP_SEND_ZC));
 }
 
@@ -59,7 +60,7 @@ TEST_CASE("04.2 the kernel can be asked a second time", "[04.2]") {
   CHECK(uring::knows(second, IORING_OP_NOP));
 }
 
-TEST_CASE("04.2 only what is marked as supported is known", "[04.2]") {
+TEST_CASE("04.2 an operation is known only if it is marked as supported", "[04.2]") {
   probe_answer answer;
   answer.get().last_op = 2;
   answer.get().ops_len = 3;
@@ -71,7 +72,7 @@ TEST_CASE("04.2 only what is marked as supported is known", "[04.2]") {
   UNSCOPED_INFO("an opcode below last_op can be left out of a kernel: look at its flags");
   CHECK_FALSE(uring::knows(answer, 1));
   CHECK(uring::knows(answer, 2));
-  UNSCOPED_INFO("the kernel filled in ops_len entries; what stands behind them is not its answer");
+  UNSCOPED_INFO("the kernel filled in ops_len entries; the entries behind them are not its answer");
   CHECK_FALSE(uring::knows(answer, 3));
 }
 

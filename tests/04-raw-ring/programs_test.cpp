@@ -57,7 +57,7 @@ TEST_CASE("04.4 one entry into the kernel carries a whole batch", "[04.4]") {
     const auto run = course_test::run_program(course_test::program("04-nops"),
                                               {"--batch", each.size, "--count", "1000"});
     CHECK(run.status == course_test::exited(0));
-    UNSCOPED_INFO("hand over all that was taken and wait for all of it, in the same entry");
+    UNSCOPED_INFO("hand over all SQEs that were taken and wait for all of them, in the same entry");
     CHECK(run.stdout_text == each.printed);
   }
 }

@@ -107,7 +107,7 @@ TEST_CASE("04.4 completions come whole, the oldest first", "[04.4]") {
   CHECK((into[1].user_data == UINT64_MAX && into[1].res == -EPIPE && into[1].flags == 0x80000000));
 }
 
-TEST_CASE("04.4 what was reaped does not come again", "[04.4]") {
+TEST_CASE("04.4 a completion that was reaped does not come again", "[04.4]") {
   fake_ring fake;
   uring::raw_ring ring{fake.view()};
   for (std::uint64_t i = 0; i < 3; ++i) fake.complete(i, 0);
@@ -115,11 +115,11 @@ TEST_CASE("04.4 what was reaped does not come again", "[04.4]") {
   REQUIRE(ring.reap(into) == 3);
   UNSCOPED_INFO("the kernel's copy of the head tells it which slots it may use again");
   CHECK(fake.cq_head == 3);
-  UNSCOPED_INFO("reaped before: is the head behind?");
+  UNSCOPED_INFO("this completion was reaped before: is the head behind?");
   CHECK(ring.reap(into) == 0);
 }
 
-TEST_CASE("04.4 what does not fit stays for the next time", "[04.4]") {
+TEST_CASE("04.4 completions that do not fit stay for the next time", "[04.4]") {
   fake_ring fake;
   uring::raw_ring ring{fake.view()};
   for (std::uint64_t i = 0; i < 5; ++i) fake.complete(i, 0);
@@ -230,7 +230,8 @@ TEST_CASE("04.4 ten thousand NOPs go through four entries, each once", "[04.4]")
     }
     reaped += got;
   }
-  UNSCOPED_INFO("lost or doubled: compare head, tail and mask of the queue you advanced");
+  UNSCOPED_INFO(
+      "a completion was lost or doubled: compare head, tail and mask of the queue you advanced");
   CHECK(std::ranges::count(seen, 1) == static_cast<std::ptrdiff_t>(count));
 }
 
@@ -246,7 +247,7 @@ TEST_CASE("04.4 more completions than the CQ holds are kept, flagged and drained
   CHECK(ring->overflowed());
 
   std::vector<raw_completion> all = reap_all(*ring, 3);
-  UNSCOPED_INFO("nothing was reaped yet but what fits into the CQ");
+  UNSCOPED_INFO("only the completions that fit into the CQ were reaped");
   CHECK(all.size() == ring.memory().params().cq_entries);
   for (int turns = 0; turns < 1000 && all.size() < count; ++turns) {
     (void)ring->submit_and_wait(0);
@@ -254,13 +255,14 @@ TEST_CASE("04.4 more completions than the CQ holds are kept, flagged and drained
     all.insert(all.end(), some.begin(), some.end());
   }
   UNSCOPED_INFO(
-      "what overflowed comes only with an entry that asks for events: IORING_ENTER_GETEVENTS");
+      "completions that overflowed come only with an entry that asks for events: "
+      "IORING_ENTER_GETEVENTS");
   CHECK(all.size() == count);
   CHECK(names_of(all).size() == count);
   CHECK_FALSE(ring->overflowed());
 }
 
-TEST_CASE("04.4 waiting brings everything, overflow or not", "[04.4]") {
+TEST_CASE("04.4 waiting brings every completion, overflow or not", "[04.4]") {
   constexpr std::uint64_t count = 20;
   course_test::require_feature("nodrop");
   live_ring ring{4};
@@ -282,7 +284,7 @@ TEST_CASE("04.4 a failed request has its errno in res, negative", "[04.4]") {
   CHECK(failed.res == -EBADF);
 }
 
-TEST_CASE("04.4 waiting submits what was taken, and waits for what comes later", "[04.4]") {
+TEST_CASE("04.4 waiting submits the SQEs that were taken, and waits for a completion", "[04.4]") {
   const course_test::pipe_ends pipe = course_test::make_pipe();
   std::array<char, 16> buffer{};
   live_ring ring{4};
@@ -295,7 +297,7 @@ TEST_CASE("04.4 waiting submits what was taken, and waits for what comes later",
   }};
   const raw_completion read = ring->wait();
   later.join();
-  UNSCOPED_INFO("it kept a CPU busy: enter to wait until one CQE is there, not for none");
+  UNSCOPED_INFO("wait() kept a CPU busy: enter to wait until one CQE is there, not for none");
   CHECK(slept);
   CHECK((read.user_data == 9 && read.res == 5));
   UNSCOPED_INFO("a read of 16 bytes that brought 5 is complete: res says how many");
@@ -318,8 +320,10 @@ TEST_CASE("04.4 waiting takes one completion, and leaves the others", "[04.4]") 
   for (std::uint64_t i = 0; i < 3; ++i) fake.complete(i, 0);
   for (std::uint64_t i = 0; i < 3; ++i) {
     raw_completion next;
-    UNSCOPED_INFO("three had completed, and wait() entered the kernel for number "
-                  << i + 1 << ": what it reaps and does not return is lost, so it must reap one");
+    UNSCOPED_INFO(
+        "three had completed, and wait() entered the kernel for number "
+        << i + 1
+        << ": a completion that it reaps and does not return is lost, so it must reap one");
     REQUIRE_NOTHROW(next = ring.wait());
     CHECK(next.user_data == i);
   }
@@ -375,14 +379,14 @@ TEST_CASE("04.4 waiting sleeps again after a signal", "[04.4]") {
   const raw_completion read = ring->wait();
   other.join();
   UNSCOPED_INFO(
-      "a signal ended the entry, and after that it only looked, again and again, and kept a CPU "
+      "a signal ended the entry, and after that wait() only looked again and again, and kept a CPU "
       "busy: each time that there is no completion, enter the kernel");
   CHECK(slept_again == signals);
   CHECK((read.user_data == 9 && read.res == 1));
 }
 
 // Every entry of the waiting thread fails here. Then its request completes.
-TEST_CASE("04.4 waiting goes on after whatever passes", "[04.4]") {
+TEST_CASE("04.4 waiting goes on after each failure that passes", "[04.4]") {
   for (const int error : {EINTR, EBUSY, EAGAIN}) {
     fake_ring fake;
     uring::raw_ring ring{fake.view()};

@@ -51,7 +51,7 @@ std::uint64_t mapped_bytes(std::uint64_t offset) {
   return 0;
 }
 
-// Which part of a ring the address is in: the offset of its mapping.
+// Returns which part of a ring the address is in, as the offset of its mapping.
 std::uint64_t part_of(const void* address) {
   const auto where = reinterpret_cast<std::uint64_t>(address);
   for (const mapped& each : ring_mappings()) {
@@ -118,7 +118,7 @@ TEST_CASE("04.1 a ring has the entries that were asked for, rounded up", "[04.1]
   CHECK(params.cq_entries == 16);
 }
 
-TEST_CASE("04.1 what the caller asks for in the params reaches the kernel", "[04.1]") {
+TEST_CASE("04.1 the params of the caller reach the kernel", "[04.1]") {
   course_test::require_feature("raw_ring");
   ::io_uring_params params{};
   params.flags = IORING_SETUP_CQSIZE;
@@ -157,9 +157,9 @@ TEST_CASE("04.1 a machine that forbids rings gets the cause and what to do", "[0
   CHECK(no_memory.sentence.find("memory") != std::string::npos);
 }
 
-TEST_CASE("04.1 the mappings reach to the end of what they hold", "[04.1]") {
+TEST_CASE("04.1 each mapping reaches to the end of its queue", "[04.1]") {
   course_test::require_feature("raw_ring");
-  UNSCOPED_INFO("thrown here: is a mapping's size right? The kernel maps no more than there is");
+  UNSCOPED_INFO("mmap failed: is a mapping's size right? The kernel maps no more than there is");
   const uring::ring_memory memory{1000};
   const ::io_uring_params& params = memory.params();
   const std::uint64_t rings = std::max(sq_ring_bytes(params), cq_ring_bytes(params));
@@ -223,7 +223,7 @@ TEST_CASE("04.1 every SQE and every CQE can be touched", "[04.1]") {
   course_test::require_feature("raw_ring");
   const uring::ring_memory memory{1000};
   const uring::ring_view view = memory.view();
-  UNSCOPED_INFO("a crash here: a mapping ends before the queue does");
+  UNSCOPED_INFO("a crash here means that a mapping ends before its queue does");
   for (std::uint32_t i = 0; i < view.sq.entries; ++i) view.sq.sqes[i].user_data = i;
   for (std::uint32_t i = 0; i < view.sq.entries; ++i) view.sq.array[i] = i;
   std::uint64_t sum = 0;

@@ -106,7 +106,7 @@ TEST_CASE("04.3 when the tail moves, the SQEs and the array are in memory", "[04
   }
   ring.publish();
   REQUIRE(tail.sprung());
-  UNSCOPED_INFO("the tail was stored before what it stands for: the SQE and its array entry");
+  UNSCOPED_INFO("the tail was stored before the SQE and its array entry");
   CHECK((seen[0] == 11 && seen[1] == 12));
   CHECK(*tail.word() == 2);
 }
@@ -123,7 +123,7 @@ TEST_CASE("04.3 the array names the SQE that stands in each slot", "[04.3]") {
   }
 }
 
-TEST_CASE("04.3 all that was taken is published at once", "[04.3]") {
+TEST_CASE("04.3 all SQEs that were taken are published at once", "[04.3]") {
   fake_ring fake;
   uring::raw_ring ring{fake.view()};
   for (int i = 0; i < 3; ++i) REQUIRE(ring.try_get_sqe() != nullptr);
@@ -240,7 +240,7 @@ TEST_CASE("04.3 another thread that acquires the tail sees whole SQEs", "[04.3]"
   CHECK(wrong == 0);
 }
 
-TEST_CASE("04.3 the kernel takes what was published, in one entry", "[04.3]") {
+TEST_CASE("04.3 the kernel takes all published SQEs in one entry", "[04.3]") {
   live_ring ring{8};
   for (std::uint64_t i = 1; i <= 5; ++i) ring.add_nop(i);
   CHECK(ring->unsubmitted() == 5);
@@ -291,7 +291,8 @@ TEST_CASE("04.3 a signal is told from an entry that went well", "[04.3]") {
   CHECK(entered_with(EINTR) == entered::interrupted);
 }
 
-TEST_CASE("04.3 passing failures of io_uring_enter are told apart, others thrown", "[04.3]") {
+TEST_CASE("04.3 passing failures of io_uring_enter are told apart, and others are thrown",
+          "[04.3]") {
   course_test::require_feature("raw_ring");
   CHECK(entered_with(EBUSY) == entered::cq_is_full);
   CHECK(entered_with(EAGAIN) == entered::short_of_memory);
@@ -338,18 +339,20 @@ TEST_CASE("04.3 a signal while it waits is an interruption, not a failure", "[04
     UNSCOPED_INFO("enter() returned -EINTR: a signal came, and nothing was lost");
     CHECK_NOTHROW(got = ring->submit_and_wait(1));
   }
-  UNSCOPED_INFO("signals came, and it did not return: enter() once, and say `interrupted`");
+  UNSCOPED_INFO(
+      "signals came, and submit_and_wait() did not return: enter() once, and say `interrupted`");
   REQUIRE_FALSE(relieved);
   UNSCOPED_INFO(
-      "it did not wait: without IORING_ENTER_GETEVENTS the kernel ignores `wanted`, and if it was "
-      "told to take more SQEs than there are, it does not wait either: unsubmitted() counts them");
+      "submit_and_wait() did not wait: without IORING_ENTER_GETEVENTS the kernel ignores `wanted`. "
+      "If it was told to take more SQEs than there are, it does not wait either: unsubmitted() "
+      "counts them");
   CHECK(got == entered::interrupted);
   common::check(::write(pipe.write.get(), "x", 1), "write");
   CHECK(ring->submit_and_wait(1) == entered::ok);
   CHECK(byte == 'x');
 }
 
-TEST_CASE("04.3 a bad SQE does not keep the ones behind it from the kernel", "[04.3]") {
+TEST_CASE("04.3 the SQEs behind a bad one still reach the kernel", "[04.3]") {
   live_ring ring{8};
   ring.add_nop(1);
   ::io_uring_sqe* const bad = ring->try_get_sqe();
