@@ -42,8 +42,8 @@ class ring_connection {
     return next::send;
   }
 
-  // A send has completed. If all has gone, the next is a recv. Otherwise `res` says how many bytes
-  // of unsent_ have gone, and the rest is to be sent next. Or `res` is a failure: after a passing
+  // A send has completed, and `res` says how many bytes of unsent_ have gone. If some are left,
+  // they are to be sent next; otherwise a recv comes next. Or `res` is a failure: after a passing
   // one (is_passing()) the same bytes are sent again, after any other the connection is closed.
   [[nodiscard]] next on_send(std::int32_t res) {
     if (std::cmp_equal(res, unsent_.size())) return next::recv;

@@ -95,7 +95,7 @@ inline bool cancel_everything(::io_uring& ring) noexcept {
   everything.flags = IORING_ASYNC_CANCEL_ANY;
   everything.timeout.tv_sec = cancel_at_most_s;
   const int result = ::io_uring_register_sync_cancel(&ring, &everything);
-  return result >= 0 || result == -ENOENT;  // ENOENT: nothing was
+  return result >= 0 || result == -ENOENT;  // ENOENT: nothing was in flight
 }
 
 }  // namespace uring

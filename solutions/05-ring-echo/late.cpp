@@ -24,7 +24,7 @@ struct tenant {
   common::unique_fd socket;
 };
 
-// Says who has that id, and returns the descriptor.
+// Prints which client has that id, and returns its descriptor.
 int introduce(uring::slot_table<tenant>& table, const uring::slot_id& id) {
   const tenant* const shown = table.find(id);
   if (shown == nullptr) throw std::logic_error{"find() does not know an id that insert() returned"};

@@ -50,7 +50,7 @@ class ring_echo {
   // --8<-- [start:turn]
   // One round of the loop: one system call, then everything that has completed.
   void turn() {
-    (void)ring_.submit_and_wait(wait_at_most());  // whatever woke us: look at both
+    (void)ring_.submit_and_wait(wait_at_most());  // why it woke does not matter: check both
     for (const completion& done : ring_.reap()) handle(done);
     if (wake_at_ && clock::now() >= *wake_at_) on_wake_up();
   }
@@ -149,7 +149,7 @@ class ring_echo {
     connections_.for_each([](const ring_connection& each) { each.shutdown(SHUT_RD); });
   }
 
-  // Its time is over: a pause in accepting, or what the stop granted the clients that are left.
+  // The time has come that wake_at_ names: a pause in accepting is over, or the stop's grace time.
   void on_wake_up() {
     wake_at_.reset();
     if (!stopping()) return arm_accept();

@@ -23,7 +23,7 @@ namespace uring {
 
 enum class operation : std::uint8_t { accept, recv, send, stop_poll, cancel };
 
-// A place in a slot_table, and which of its tenants is meant.
+// A place in a slot_table, and the generation of the tenant that is meant.
 struct slot_id {
   static constexpr std::uint32_t index_max = (1U << 24) - 1;  // 24 bits in user_data
 
@@ -48,7 +48,7 @@ struct tag {
   // --8<-- [end:task-05-1]
 }
 
-// The same, backwards: unpack(pack(t)) == t for every t whose index is at most index_max.
+// The reverse of pack(): unpack(pack(t)) == t for every t whose index is at most index_max.
 [[nodiscard]] inline tag unpack(std::uint64_t user_data) {
   // --8<-- [start:task-05-1b]
   return {static_cast<operation>(user_data >> 56),
@@ -69,8 +69,9 @@ class slot_table {
     return {index, slots_[index].generation};
   }
 
-  // The tenant that got this very id from insert(). nullptr if it was erased, so that its slot is
-  // empty or has another tenant; or if no tenant ever got such an id, whose index may be too large.
+  // Returns the tenant to which insert() gave this id. Returns nullptr if that tenant was erased:
+  // then its slot is empty or has another tenant. Returns nullptr, too, if insert() never gave out
+  // such an id: its index may be too large.
   [[nodiscard]] Tenant* find(const slot_id& id) {
     // --8<-- [start:task-05-1c]
     if (id.index >= slots_.size()) return nullptr;

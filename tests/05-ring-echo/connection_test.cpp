@@ -29,7 +29,7 @@ constexpr std::int32_t full = ring_connection::buffer_bytes;
 
 }  // namespace
 
-TEST_CASE("05 what was received is to be sent, and no more than that") {
+TEST_CASE("05 a connection sends the bytes that it received, and no more") {
   ring_connection client{common::unique_fd{}};
   CHECK(client.on_recv(5) == next::send);
   UNSCOPED_INFO("res is the number of bytes that came; the buffer may be larger");
@@ -37,7 +37,7 @@ TEST_CASE("05 what was received is to be sent, and no more than that") {
   CHECK(client.unsent().data() == client.free_space().data());
 }
 
-TEST_CASE("05 a full buffer is to be sent whole") {
+TEST_CASE("05 a full buffer is sent whole") {
   ring_connection client{common::unique_fd{}};
   CHECK(client.on_recv(full) == next::send);
   CHECK(client.unsent().size() == ring_connection::buffer_bytes);
@@ -53,7 +53,7 @@ TEST_CASE("05 the end of a client closes its connection") {
   }
 }
 
-TEST_CASE("05 a recv that came to nothing is tried again") {
+TEST_CASE("05 a recv with a passing failure is tried again") {
   for (const int res : {-EINTR, -EAGAIN}) {
     ring_connection client{common::unique_fd{}};
     const next wanted = client.on_recv(res);
@@ -63,7 +63,7 @@ TEST_CASE("05 a recv that came to nothing is tried again") {
   }
 }
 
-TEST_CASE("05 after a send that took everything comes a recv") {
+TEST_CASE("05 after a send that took all bytes comes a recv") {
   ring_connection client{common::unique_fd{}};
   receive(client, full);
   CHECK(client.on_send(full) == next::recv);
@@ -86,7 +86,7 @@ TEST_CASE("05.3 a send that took a part is followed by a send of the rest", "[05
   CHECK(client.on_send(1) == next::recv);
 }
 
-TEST_CASE("05.3 a send that came to nothing is tried again with the same bytes", "[05.3]") {
+TEST_CASE("05.3 a send with a passing failure is tried again with the same bytes", "[05.3]") {
   for (const int res : {-EINTR, -EAGAIN}) {
     ring_connection client{common::unique_fd{}};
     receive(client, 100);
@@ -104,7 +104,7 @@ TEST_CASE("05.3 a send that failed closes the connection", "[05.3]") {
     receive(client, 100);
     const next wanted = client.on_send(res);
     UNSCOPED_INFO("send completed with " << common::describe_errno(res)
-                                         << ": nobody will read the rest");
+                                         << ": nobody will read the rest, so close the connection");
     CHECK(wanted == next::close);
   }
 }

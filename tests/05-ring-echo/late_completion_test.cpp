@@ -16,7 +16,7 @@ using course_test::socket_pair;
 
 namespace {
 
-// Each with a buffer that outlives the connection: only the user_data is on trial here.
+// Each client has a buffer that outlives its connection: only user_data is tested here.
 struct peer {
   common::unique_fd socket;
 };
@@ -63,7 +63,7 @@ TEST_CASE("05.1 a late completion does not reach the new owner of its descriptor
   loop.table.erase(ada_id);  // closes the descriptor; the request has the file open still
 
   socket_pair bob = course_test::unix_pair();
-  // Whichever end got it: the kernel gives out the lowest number that is free.
+  // Either end may have it: the kernel gives out the lowest number that is free.
   if (bob.ours.get() == number) std::swap(bob.ours, bob.theirs);
   REQUIRE(bob.theirs.get() == number);
   const uring::slot_id bob_id = loop.enter(std::move(bob.theirs));

@@ -103,12 +103,12 @@ constexpr uring::slot_id first_client{0, 0};
 
 }  // namespace
 
-TEST_CASE("05.2 a client that was accepted is received from", "[05.2]") {
+TEST_CASE("05.2 the server receives from a client that it has accepted", "[05.2]") {
   fixture server;
   const client visitor{server.port};
   UNSCOPED_INFO(
-      "a crash here: insert(std::move(connection)) has taken the connection, and the pointer that "
-      "you moved from is null. connections_.find(id) has its address");
+      "a crash here means: insert(std::move(connection)) has taken the connection, and the pointer "
+      "that you moved from is null. connections_.find(id) has its address");
   server.loop.turn();
   CHECK(server.loop.connection_count() == 1);
 }
@@ -145,7 +145,7 @@ TEST_CASE("05.2 a client that leaves takes its descriptor with it", "[05.2]") {
   CHECK(course_test::eventually(2s, [&] { return fds.leaked().empty(); }));
 }
 
-TEST_CASE("05.3 a client that resets ends, and nobody else does", "[05.3]") {
+TEST_CASE("05.3 a client that resets ends no other client", "[05.3]") {
   fixture server{course_test::listen_on_any_port(4096)};
   const serving loop{server};
   client steady{server.port};
@@ -181,14 +181,13 @@ TEST_CASE("05.2 a late completion does not touch the next client in its slot", "
   CHECK(bob.echo("mine") == "mine");
 }
 
-TEST_CASE("05.2 why an accept failed is in res, not in errno", "[05.2]") {
+TEST_CASE("05.2 the error of a failed accept is in res, not in errno", "[05.2]") {
   fixture server;
   post(accept_ended_with(-ECONNABORTED));
   errno = EBADF;  // of some earlier call; liburing leaves it alone
   UNSCOPED_INFO(
-      "the accept ended with ECONNABORTED, one client's failure, and was taken for what errno "
-      "held: "
-      "a completion has its error in res, so classify_accept_errno(-res)");
+      "the accept ended with ECONNABORTED, one client's failure, and was taken for the value of "
+      "errno: a completion has its error in res, so classify_accept_errno(-res)");
   CHECK_NOTHROW(server.loop.turn());
 }
 
@@ -213,7 +212,7 @@ TEST_CASE("05.2 a broken listener ends the loop", "[05.2]") {
   CHECK_THROWS_AS(server.turn_with(accept_ended_with(-EBADF)), std::system_error);
 }
 
-TEST_CASE("05.2 out of descriptors it rests, and goes on when one is free", "[05.2]") {
+TEST_CASE("05.2 out of descriptors the loop pauses accepting until one is free", "[05.2]") {
   fixture server;
   std::vector<client> clients = course_test::connect_many(server.port, 4);
   const course_test::room_for_descriptors two{2};
@@ -229,8 +228,8 @@ TEST_CASE("05.2 out of descriptors it rests, and goes on when one is free", "[05
     const auto end = std::chrono::steady_clock::now() + 300ms;
     for (; std::chrono::steady_clock::now() < end && turns < 100; ++turns) server.loop.turn();
     UNSCOPED_INFO(
-        "it neither accepts nor has a time at which to try again, so those who wait are never "
-        "served: pause_accepting() sets that time");
+        "the loop neither accepts nor has a time at which to try again, so waiting clients are "
+        "never served: pause_accepting() sets that time");
     REQUIRE(late.count() == 0);
   }
   UNSCOPED_INFO("each accept fails with -EMFILE at once: pause_accepting() instead of the next");
@@ -238,7 +237,7 @@ TEST_CASE("05.2 out of descriptors it rests, and goes on when one is free", "[05
 
   clients.erase(clients.begin(), clients.begin() + 2);
   const serving loop{server};
-  UNSCOPED_INFO("two have left: is their place given to those who wait?");
+  UNSCOPED_INFO("two clients have left: are their places given to the clients that wait?");
   CHECK(clients.back().echo("at last") == "at last");
 }
 
@@ -283,7 +282,7 @@ TEST_CASE("05.3 a reader that comes late gets every byte", "[05.3]") {
   client late{server.port, course_test::short_send_buffers};
   const std::size_t sent =
       course_test::send_until_stalled(late, 2 * course_test::kernel_buffer_bytes_max());
-  UNSCOPED_INFO("missing bytes: the rest of a short send was dropped");
+  UNSCOPED_INFO("bytes are missing: the rest of a short send was dropped");
   CHECK(course_test::compare_bytes(late.recv_exactly(sent), course_test::pattern(0, sent)) ==
         identical);
 }
@@ -293,6 +292,6 @@ TEST_CASE("05.4 fifty clients are served through a ring with four entries", "[05
   const serving loop{server};
   std::vector<client> clients = course_test::connect_many(server.port, 50);
   const auto messages = course_test::own_messages(clients.size(), 20'000);
-  UNSCOPED_INFO("more completions in one turn than the submission queue has room for answers");
+  UNSCOPED_INFO("one turn brings more completions than the submission queue has room for requests");
   CHECK(course_test::compare_all(course_test::echo_all(clients, messages), messages) == identical);
 }

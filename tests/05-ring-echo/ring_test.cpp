@@ -162,7 +162,7 @@ void reserve_in_vain(ring& full) {
 
 TEST_CASE("05.4 a hundred submissions go through a queue of four", "[05.4]") {
   ring small{tiny};
-  INFO("when the queue is full, submit what stands in it; every one completes once");
+  INFO("when the queue is full, submit its entries; each of them completes once");
   for (std::uint64_t i = 0; i < 100; ++i) add_nop(small, i);
   CHECK(collect(small, 100) == numbers_below(100));
 }
@@ -197,16 +197,16 @@ TEST_CASE("05.4 a reserved chain is not torn apart", "[05.4]") {
 TEST_CASE("05.4 the whole queue can be reserved", "[05.4]") {
   ring small{tiny};
   add_nop(small, 1);
-  UNSCOPED_INFO("a queue of four has room for four once what stood in it was submitted");
+  UNSCOPED_INFO("a queue of four has room for four once its entries were submitted");
   REQUIRE_NOTHROW(small.reserve(4));
   CHECK(::io_uring_sq_space_left(&small.handle()) == 4);
 }
 
-TEST_CASE("05 reserve does not submit what need not go yet") {
+TEST_CASE("05 reserve submits nothing while there is room") {
   ring small{tiny};
   add_nop(small, 1);
   small.reserve(3);
-  UNSCOPED_INFO("there was room for three: one system call for nothing");
+  UNSCOPED_INFO("there was room for three: this system call was not needed");
   CHECK(small.reap().empty());
 }
 
@@ -216,13 +216,13 @@ TEST_CASE("05.4 a submit that a signal interrupts is tried again", "[05.4]") {
   CHECK_THAT(said, ContainsSubstring("EAGAIN"));
 }
 
-TEST_CASE("05.4 a kernel without memory for requests is asked again, but not for ever", "[05.4]") {
+TEST_CASE("05.4 a submit without memory is tried again, but not for ever", "[05.4]") {
   const std::string said = refused({.error = EAGAIN}, reserve_one);
   UNSCOPED_INFO("EAGAIN from io_uring_enter passes; give up after attempts_max tries");
   CHECK_THAT(said, ContainsSubstring("EAGAIN"));
 }
 
-TEST_CASE("05.4 what has completed is fetched when the kernel cannot take more", "[05.4]") {
+TEST_CASE("05.4 completions are fetched when the kernel cannot take more requests", "[05.4]") {
   const std::string said = refused({.error = EAGAIN, .completed = 4}, [](ring& full) {
     reserve_in_vain(full);
     return std::to_string(completions_in_queue()) + " left";
@@ -237,8 +237,8 @@ TEST_CASE("05.4 completions that were fetched to make room come with the next re
     return std::to_string(full.reap().size()) + " of 4";
   });
   UNSCOPED_INFO(
-      "what was fetched to make room is lost: reap() forgets what it gave before, and "
-      "hold_completions() keeps it");
+      "completions that were fetched to make room are lost: hold_completions() keeps them for the "
+      "next reap()");
   CHECK(said == "4 of 4");
 }
 
@@ -247,7 +247,8 @@ TEST_CASE("05 a wait does not wait while completions are there that were fetched
     reserve_in_vain(full);
     return Catch::StringMaker<wake>::convert(full.submit_and_wait(10ms));
   });
-  UNSCOPED_INFO("what is to come next may depend on what was fetched: a wait could last for ever");
+  UNSCOPED_INFO(
+      "the next completion may depend on those that were fetched: a wait could last for ever");
   CHECK(said == Catch::StringMaker<wake>::convert(wake::completions));
 }
 
@@ -277,7 +278,7 @@ TEST_CASE("05.4 making room does not wait for anything to complete", "[05.4]") {
   CHECK(late.count() == 0);
 }
 
-TEST_CASE("05.4 a kernel that refuses for good is an error with the call's name", "[05.4]") {
+TEST_CASE("05.4 a refusal that does not pass is an error with the call's name", "[05.4]") {
   const std::string said = refused({.error = EPERM, .deadline = 3s}, reserve_one);
   UNSCOPED_INFO("neither EINTR, EBUSY nor EAGAIN: throw_error(submitted, \"io_uring_enter\")");
   CHECK_THAT(said, ContainsSubstring("io_uring_enter: EPERM"));
@@ -300,7 +301,7 @@ TEST_CASE("05 a wait with nothing to wait for ends at its limit") {
   CHECK(idle.reap().empty());
 }
 
-TEST_CASE("05 a signal ends a wait, and costs nothing else") {
+TEST_CASE("05 a signal ends a wait, and loses nothing") {
   ring idle{{}};
   {
     const course_test::alarms ticking{5ms};  // not one alone: that may come before the wait
@@ -339,7 +340,7 @@ TEST_CASE("05 a ring that is destroyed lets go of every buffer") {
   CHECK(buffer == std::array<char, 16>{});
 }
 
-TEST_CASE("05 a mode that the kernel does not have gives way to a simpler one") {
+TEST_CASE("05 if the kernel lacks a mode, a simpler one is used") {
   std::string tried;
   const auto kernel_6_0 = [&tried](ring_mode mode) {  // SINGLE_ISSUER, but no DEFER_TASKRUN
     tried += std::string{uring::name_of(mode)} + " ";

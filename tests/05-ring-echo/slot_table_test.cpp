@@ -51,7 +51,7 @@ TEST_CASE("05.1 a tag comes back out of its user_data", "[05.1]") {
 }
 
 TEST_CASE("05.1 the parts of user_data stand where the comment says", "[05.1]") {
-  UNSCOPED_INFO("8 bits operation, 24 bits index, 32 bits generation, from the top");
+  UNSCOPED_INFO("from the top: 8 bits of operation, 24 bits of index, 32 bits of generation");
   CHECK(pack({operation::send, {0x030405, 0x06070809}}) == 0x02030405'06070809);
 }
 
