@@ -36,7 +36,7 @@ struct by_two : counter {
   std::int64_t next(std::int64_t number) const override { return number + 2; }
 };
 
-// There are two counters, and only the run time decides: so the call stays virtual.
+// There are two counters, and the choice is made at run time, so the call stays virtual.
 std::unique_ptr<counter> make_counter(std::int64_t step) {
   if (step == 1) return std::make_unique<by_one>();
   return std::make_unique<by_two>();

@@ -2,9 +2,9 @@
 // A result that comes from outside every coroutine: from a callback or from another thread. One
 // coroutine awaits it; the other side settles it, with resolve() or reject().
 // Owns     the result until it is taken.
-// Lifetime until the await, if there is one, has ended, and nobody will settle it any more: both
-//          sides know its address. A frame that waits may be destroyed, unless somebody settles
-//          just then: it takes its wait back.
+// Lifetime it must outlive the await and the call that settles it: both sides know its address. A
+//          frame that waits may be destroyed, because it takes its wait back; but not while
+//          another thread settles the promise.
 // Threads  settle on one thread, await on the same or on another. A coroutine that already waits is
 //          resumed by the thread that settles, inside resolve() or reject().
 // Errors   co_await throws the exception that reject() was given.
@@ -24,7 +24,7 @@
 
 namespace uring {
 
-// Word is where the two sides meet. The tests bring one that lets the other side in at any access.
+// The two sides meet at a Word. The tests have one that lets the other side in at any access.
 template <typename T = void, typename Word = std::atomic<void*>>
 class promise {
  public:
@@ -82,7 +82,7 @@ class promise<T, Word>::awaiter {
  public:
   explicit awaiter(promise& awaited) noexcept : promise_{awaited} {}
   awaiter(awaiter&&) = delete;  // the wait is taken back once
-  // If the frame is destroyed while it waits, settle() is to find nobody.
+  // If the frame is destroyed while it waits, settle() must find nobody.
   ~awaiter() {
     if (waiting_ == nullptr) return;
     promise_.state_.compare_exchange_strong(waiting_, nobody, std::memory_order_relaxed);
@@ -94,7 +94,7 @@ class promise<T, Word>::awaiter {
   // faster, leaves nothing and returns false: the coroutine continues at once.
   bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
     assert(!promise_.somebody_waits() && "two coroutines await one promise");
-    waiting_ = awaiting.address();  // before: once it is left, the frame may go on, and be gone
+    waiting_ = awaiting.address();  // first: after the exchange the frame may go on, and be gone
     COURSE_TODO("06.5");
   }
 

@@ -55,7 +55,7 @@ struct sync_wait_frame::promise_type {
   struct notifier {
     bool await_ready() const noexcept { return false; }
 
-    // Tells the countdown that start() was given that the task has ended.
+    // The task has ended: tells the countdown that start() was given.
     void await_suspend(std::coroutine_handle<promise_type> frame) const noexcept {
       COURSE_TODO("06.4");
     }
@@ -81,7 +81,7 @@ inline void sync_wait_frame::start(countdown& ended) {
   frame_.resume();
 }
 
-// `result` belongs to the blocked caller, and lives until `ended` was told.
+// `result` belongs to the blocked caller, and lives until the countdown was told.
 template <typename T>
 sync_wait_frame await_into(task<T> awaited, outcome<T>& result) {
   result = co_await std::move(awaited).as_outcome();
@@ -100,8 +100,8 @@ template <typename T>
   requires std::is_object_v<T>
 std::vector<T> sync_wait_all(std::vector<task<T>> awaited) {
   running_coroutines::forbid_blocking();
-  // The rest is yours: the contract is at the declaration above. What start() and await_into() are
-  // given by reference must stay where it is until the last task has ended.
+  // The rest is yours: the contract is at the declaration above. The objects that start() and
+  // await_into() take by reference must stay where they are until the last task has ended.
   COURSE_TODO("06.4");
 }
 

@@ -2,7 +2,7 @@
 // A coroutine that starts when it is awaited, and hands its result to the coroutine that awaits it.
 // Owns     the coroutine's frame, which keeps the result until it is taken.
 // Lifetime the task must outlive its run: `co_await child()` keeps it until the result is there.
-//          What a reference parameter refers to must live as long: the frame copies the reference.
+//          The object behind a reference parameter must live as long: the frame copies the address.
 // Threads  one at a time: the body continues on the thread that resumes it.
 // Errors   co_await throws the exception that left the body.
 // Rule     awaited once, and only as an rvalue: co_await child(), or co_await std::move(t). Write

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How a computation ended: with a value, with an exception, or not yet.
 // Owns     the value or the exception; of a reference only the address.
-// Lifetime what a reference refers to must outlive whoever takes it.
+// Lifetime the object behind a reference must outlive the code that takes the outcome.
 // Threads  one at a time.
 // Errors   take() throws the exception that was set. Moving an outcome never throws: an exception
 //          from moving its value becomes its exception.
@@ -30,7 +30,7 @@ class outcome {
     return *this;
   }
 
-  // Makes the T, as T(value...) would; for outcome<void> of nothing, for outcome<T&> of an lvalue.
+  // Makes the T, as T(value...) would. outcome<void> takes no value, and outcome<T&> an lvalue.
   template <typename... Value>
   void set_value(Value&&... value) {
     if constexpr (std::is_reference_v<T>) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The smallest type that a coroutine can return: it keeps the coroutine's handle, and no more.
 // Owns     nothing: the code that called the coroutine destroys the frame, by frame.destroy().
-// Lifetime at its end the frame stays, until then.
+// Lifetime the frame stays after the coroutine's end, until it is destroyed.
 // Threads  one at a time.
 // Errors   an exception that leaves the body ends the program.
 #pragma once

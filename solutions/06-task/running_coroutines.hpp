@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Marks the thread that runs coroutines: as long as one lives, the thread must not block.
+// Marks the thread that runs coroutines: while one of these lives, the thread must not block.
 // Owns     nothing but a count for each thread.
 // Lifetime the scope in which coroutines are resumed.
 // Threads  each has a count of its own.

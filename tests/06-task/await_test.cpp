@@ -148,7 +148,7 @@ TEST_CASE("06.2 awaiting a task runs it, and then the coroutine that awaited it"
   std::string log;
   const driver outermost = drive(say_around(log));
   REQUIRE(log.empty());
-  UNSCOPED_INFO("a crash here: a null handle was resumed, or one whose frame is gone");
+  UNSCOPED_INFO("a crash here means that a null handle was resumed, or one whose frame is gone");
   outermost.start();
   UNSCOPED_INFO("expected: the parent runs (p), its child (c), and the parent again (P)");
   CHECK(log == "pcP");
@@ -191,7 +191,7 @@ TEST_CASE("06.2 a frame is gone as soon as its await has ended", "[06.2]") {
   CHECK(before.leaked_objects() == 0);
 }
 
-TEST_CASE("06.2 a chain that is destroyed while it waits leaves nothing", "[06.2]") {
+TEST_CASE("06.2 a chain that is destroyed while it waits leaves no frame", "[06.2]") {
   const live_scope before;
   gate closed;
   std::optional<driver> outermost{drive(pass_below(closed, counted{}, 3))};

@@ -81,7 +81,7 @@ TEST_CASE("06.1 a task has the address of its coroutine's frame", "[06.1]") {
   static_assert(sizeof held == sizeof *made);
   // NOLINTNEXTLINE(bugprone-undefined-memory-manipulation): it only reads the handle
   std::memcpy(&held, made.get(), sizeof held);
-  if (held != frame.begins_at) static_cast<void>(made.release());  // it would destroy what is none
+  if (held != frame.begins_at) static_cast<void>(made.release());  // its handle leads to no frame
   UNSCOPED_INFO(
       "the handle has another address than the frame: `this` is the promise's, which is "
       "inside the frame, and from_promise(*this) finds the frame around it");
@@ -157,15 +157,15 @@ TEST_CASE("06.1 a task that is assigned to destroys the frame that it had", "[06
     UNSCOPED_INFO("the frame that the task had before was leaked, or the new one was destroyed");
     CHECK(before.leaked_objects() == 1);
   }
-  UNSCOPED_INFO("after an assignment a frame is left");
+  UNSCOPED_INFO("a frame is left after an assignment");
   CHECK(before.leaked_objects() == 0);
 }
 
-TEST_CASE("06.1 the task that a call returns is about that call's frame", "[06.1]") {
+TEST_CASE("06.1 the task that a call returns owns that call's frame", "[06.1]") {
   const live_scope before;
   std::optional<task<>> first{hold(counted{})};
   std::optional<task<int>> second{hold_with_result(counted{})};
-  UNSCOPED_INFO("two calls, two frames");
+  UNSCOPED_INFO("two calls make two frames");
   CHECK(before.leaked_objects() == 2);
   first.reset();
   UNSCOPED_INFO("one task was destroyed, and so one frame: whose handle does each have?");

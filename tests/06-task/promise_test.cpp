@@ -109,8 +109,8 @@ TEST_CASE("06.5 resolve resumes the coroutine that waits", "[06.5]") {
   REQUIRE(outermost.has_ended());
   CHECK(in_words(ended) == "value 42");
   UNSCOPED_INFO(
-      "the coroutine was resumed, and the word still holds its handle: settle() puts "
-      "settled() there, whatever it finds");
+      "the coroutine was resumed, and the word still holds its handle: settle() stores settled() "
+      "in either case");
   CHECK(awaited.is_settled());
 }
 
@@ -168,8 +168,7 @@ TEST_CASE("06.5 a result that comes while a coroutine suspends is found", "[06.5
     if (!came_in) awaited.resolve(42);
     INFO("the result came before access " << access << " of the awaiting side to the word");
     UNSCOPED_INFO(
-        "await_suspend() wrote its handle over the news that the result is there: look and "
-        "write in one operation");
+        "await_suspend() wrote its handle over settled(): look and write in one operation");
     REQUIRE(outermost.has_ended());
     REQUIRE(in_words(ended) == "value 42");
   }
@@ -194,7 +193,7 @@ TEST_CASE("06.5 a coroutine that suspends while its promise is settled is resume
   }
 }
 
-TEST_CASE("06.5 each side sees what the other did before it came", "[06.5]") {
+TEST_CASE("06.5 each side sees the earlier writes of the other", "[06.5]") {
   promise<int, watched_word> settled_first;
   auto awaiter_of_settled = settled_first.operator co_await();
   {
@@ -287,12 +286,12 @@ TEST_CASE("06.5 a frame that is destroyed while it waits is resumed by nobody", 
     UNSCOPED_INFO("the awaiter was destroyed more than once, or not at all");
     CHECK(counting_word::takebacks == 1);
     CHECK(before.leaked_objects() == 0);
-    awaited.resolve(42);  // what was destroyed is not resumed: AddressSanitizer would tell
+    awaited.resolve(42);  // the destroyed frame is not resumed: AddressSanitizer would tell
     CHECK_FALSE(ended.is_set());
     UNSCOPED_INFO("another coroutine may await it now, and gets the result");
     CHECK(sync_wait(await(awaited, counted{})) == 42);
   }
-  UNSCOPED_INFO("who was resumed, or did not have to wait, has nothing to take back");
+  UNSCOPED_INFO("a coroutine that was resumed, or did not have to wait, has nothing to take back");
   CHECK(counting_word::takebacks == 1);
 }
 

@@ -166,15 +166,15 @@ TEST_CASE("06.3 a frame stays after its result was taken, until its task is dest
   CHECK(before.leaked_objects() == 0);
 }
 
-TEST_CASE("06.3 co_await gives what the body returned", "[06.3]") {
+TEST_CASE("06.3 co_await gives the value that the body returned", "[06.3]") {
   CHECK(run(answer()).take() == 42);
-  UNSCOPED_INFO("co_return takes whatever a T can be made of");
+  UNSCOPED_INFO("co_return takes every value that a T can be made of");
   CHECK(run(text()).take() == "not a std::string yet");
   CHECK(run(constant()).take() == 9);
   CHECK(run(sum_of(1000)).take() == 42'000);
 }
 
-TEST_CASE("06.3 co_return takes what return would take", "[06.3]") {
+TEST_CASE("06.3 co_return accepts the values that return accepts", "[06.3]") {
   CHECK(run(braced()).take() == std::pair{1, 2});
   UNSCOPED_INFO(
       "std::vector<int> f() { return 5; } does not compile, and nor may this: it needs an explicit "
@@ -217,7 +217,7 @@ TEST_CASE("06.3 a reference arrives as a reference to the same object", "[06.3]"
 TEST_CASE("06.3 an exception is thrown where the task is awaited", "[06.3]") {
   UNSCOPED_INFO("the exception of the body did not reach the coroutine that awaits");
   CHECK(thrown_by(run(refuse(counted{}))) == "not today");
-  UNSCOPED_INFO("nor that of a task<void>");
+  UNSCOPED_INFO("the exception of a task<void> did not reach the coroutine that awaits");
   CHECK(thrown_by(run(refuse_nothing())) == "not today");
 }
 

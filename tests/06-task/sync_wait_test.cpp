@@ -250,7 +250,7 @@ TEST_CASE("06.4 sync_wait returns the task's result", "[06.4]") {
   CHECK(number == 5);
 }
 
-TEST_CASE("06.4 sync_wait throws what the task threw, and leaves nothing", "[06.4]") {
+TEST_CASE("06.4 sync_wait throws the task's exception, and leaves no frame", "[06.4]") {
   const live_scope before;
   {
     UNSCOPED_INFO("the task's exception did not come out of sync_wait()");
@@ -260,7 +260,7 @@ TEST_CASE("06.4 sync_wait throws what the task threw, and leaves nothing", "[06.
   CHECK(before.leaked_objects() == 0);
 }
 
-TEST_CASE("06.4 sync_wait throws what its value throws when it is moved", "[06.4]") {
+TEST_CASE("06.4 sync_wait throws if its value throws when it is moved", "[06.4]") {
   constexpr int more_than_there_are = 10;
   UNSCOPED_INFO("a value that can be moved arrives even if it cannot be assigned");
   CHECK_NOTHROW(sync_wait(moved(more_than_there_are)));
@@ -327,7 +327,7 @@ TEST_CASE("06.4 sync_wait_all gives all results, in the order of the tasks", "[0
   const std::vector<int> results = sync_wait_all(std::move(tasks));
   UNSCOPED_INFO("each task's result belongs at its place");
   CHECK(results == std::vector{10, 20, 30, 40, 50});
-  UNSCOPED_INFO("they are started in their order");
+  UNSCOPED_INFO("the tasks are started in their order");
   CHECK(log == std::vector{1, 2, 3, 4, 5});
 }
 
@@ -363,7 +363,7 @@ TEST_CASE("06.4 sync_wait_all throws the first exception after all have ended", 
     tasks.push_back(note_and_refuse(log, 2));
     tasks.push_back(note(log, 3));
     tasks.push_back(note_and_refuse(log, 4));
-    UNSCOPED_INFO("the first in the order of the tasks");
+    UNSCOPED_INFO("the exception is that of the first task in their order");
     CHECK_THROWS_WITH(sync_wait_all(std::move(tasks)), "number 2");
     UNSCOPED_INFO("the tasks after the one that threw were not run to their end");
     CHECK(log == std::vector{1, 2, 3, 4});
@@ -371,7 +371,7 @@ TEST_CASE("06.4 sync_wait_all throws the first exception after all have ended", 
   CHECK(before.leaked_objects() == 0);
 }
 
-TEST_CASE("06.4 sync_wait_all of nothing is nothing", "[06.4]") {
+TEST_CASE("06.4 sync_wait_all of no tasks gives no results", "[06.4]") {
   CHECK(sync_wait_all(std::vector<task<int>>{}).empty());
   CHECK(sync_wait(answer()) == 42);
 }
