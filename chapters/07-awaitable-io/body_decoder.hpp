@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The body out of what is received, however it is cut into pieces.
+// Takes the body out of the received bytes, however they are cut into pieces.
 // Owns     the beginning of a line that has not come whole, at most line_bytes_max.
 // Lifetime what take() returns is a part of what it was given.
 // Threads  one at a time.
 // Errors   bad_response if the framing is broken.
-// Rule     is_complete() is the only proof that all of it came: an EOF before that is a loss.
+// Rule     is_complete() is the only proof that all of it came: an EOF before that is an error.
 // See      rfc9112, sections 6.3, 7.1 and 8
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What may end operations before they are done. Each is started under one: under its queue's own,
-// which ends nothing, or from chapter 08 on under one that can be asked to.
+// A canceler may end operations before they are done. Each operation is started under one: under
+// its queue's own, which ends nothing, or from chapter 08 on under one that can be asked to.
 // Lifetime it must outlive every operation that was started under it, and its queue outlives it.
 // Threads  the one that runs the queue.
 #pragma once
@@ -21,7 +21,7 @@ class canceler : public list_link {
   [[nodiscard]] io_queue& queue() const noexcept { return queue_; }
   [[nodiscard]] bool is_canceled() const noexcept { return is_canceled_; }
 
-  // `started` is in flight. A list that it is put into here it leaves at its final completion.
+  // `started` is in flight. This may put it into a list, which it leaves at its final completion.
   virtual void watch(io_operation& started) noexcept = 0;
 
   // It was canceled, and something is in flight nevertheless.

@@ -38,7 +38,7 @@ struct get_request {
   std::string path;
 };
 
-// What would end a line, or the word that it stands in, must not get into a request.
+// A character that would end a line or a word must not get into a request.
 inline void refuse_gaps(const std::string& part) {
   const auto is_gap = [](unsigned char c) { return c <= ' ' || c == 0x7f; };
   if (part.empty() || std::ranges::any_of(part, is_gap)) {
@@ -58,7 +58,7 @@ inline void refuse_gaps(const std::string& part) {
          "\r\nUser-Agent: ring-by-ring\r\nAccept: */*\r\nConnection: close\r\n\r\n";
 }
 
-// The receiving side of a connection: a buffer, and what of it has not been understood yet.
+// The receiving side of a connection: a buffer, and the part of it that has not been parsed yet.
 class response_input {
  public:
   static constexpr std::size_t head_bytes_max = 16 * 1024;
@@ -66,7 +66,7 @@ class response_input {
   response_input(io_handle io, int socket) noexcept : io_{io}, socket_{socket} {}
   response_input(response_input&&) = delete;  // the kernel writes into the buffer
 
-  // The answer's head. Those of 1xx come before it and say nothing that a GET needs.
+  // The answer's head. Heads with a status of 1xx come before it, and a GET does not need them.
   task<response_head> head() {
     while (true) {
       const std::size_t bytes = co_await bytes_of_head();
@@ -103,7 +103,7 @@ class response_input {
     }
   }
 
-  // Adds what comes next to `unread_`. False at EOF.
+  // Adds the next bytes to `unread_`. False at EOF.
   task<bool> receive() {
     std::ranges::copy(unread_, buffer_.begin());  // to the front: behind it there is room
     unread_ = {buffer_.data(), unread_.size()};

@@ -68,10 +68,10 @@ class io_queue {
   void stop() noexcept { is_stopping_ = cancel_due_ = true; }
   [[nodiscard]] bool is_stopping() const noexcept { return is_stopping_; }
 
-  // For operations that are started under no other canceler. It ends nothing.
+  // The canceler of operations that are started under no other. It ends nothing.
   [[nodiscard]] canceler& own_canceler() noexcept { return own_canceler_; }
 
-  // Operations whose final completion was not delivered.
+  // How many operations have not had their final completion delivered.
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_; }
 
   // Ends the use of the ring: nothing is delivered or started any more. True if the kernel has let
@@ -128,7 +128,7 @@ class io_queue {
     receiver_->on_message({.word = done.user_data & ~message_bit, .value = done.res});
   }
 
-  // One request for all that was started since the last time, if a stop was asked for.
+  // If a stop was asked for: cancels, by one request, all that was started since the last cancel.
   void cancel_what_is_due() {
     if (!cancel_due_) return;
     start_unheard(

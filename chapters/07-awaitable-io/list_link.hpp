@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A list whose elements hold their own place in it, so that one can leave without being looked for.
+// A list whose elements hold their own place in it, so that one can leave without a search.
 // Lifetime an element unlinks itself before it goes, and the list is empty before it goes.
 #pragma once
 
@@ -61,7 +61,7 @@ class linked_list {
   // Empties the list and touches no element: they are gone, and did not unlink themselves.
   void forget() noexcept { ends_.next_ = ends_.before_ = &ends_; }
 
-  // Calls `visit` with each element, the first first. It may not unlink any.
+  // Calls `visit` with each element, from the first to the last. It may not unlink any.
   template <typename Visit>
   void for_each(Visit visit) {
     for (list_link* each = ends_.next_; each != &ends_; each = each->next_) {

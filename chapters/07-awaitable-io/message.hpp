@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one ring says to another, by IORING_OP_MSG_RING, and who hears it.
+// A message from one ring to another, by IORING_OP_MSG_RING, and its receiver.
 // Lifetime the receiver outlives the queue that it is set for, or is replaced.
 // Threads  on_message() is called by the thread that runs the receiving queue.
 // See      io_uring_prep_msg_ring(3)

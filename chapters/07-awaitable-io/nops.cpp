@@ -92,7 +92,7 @@ double ns_per_operation(const way& chosen, std::int64_t count) {
   return took.count() / static_cast<double>(count);
 }
 
-// Every way once in each round, so that a busy moment of the machine hits them all.
+// Each round runs every way once, so that a busy moment of the machine hits them all.
 void compare(std::int64_t count) {
   std::array<std::vector<double>, ways.size()> ns;
   for (int round = 0; round < rounds; ++round) {

@@ -59,7 +59,7 @@ task<> ping(io_context& context, common::unique_fd in, common::unique_fd out, st
   }
 }
 
-// Returns what comes, until nothing will come any more.
+// Returns each ball that comes, until the other side has closed its pipe.
 task<> pong(io_context& context, common::unique_fd in, common::unique_fd out, score& count) {
   std::int64_t ball = 0;
   while (true) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a server says before the body: the status, and how the body's end will be known. Just enough
+// The part of a response before the body: the status, and how the body ends. This is just enough
 // for a client that asks once; chapter 13 has the whole grammar.
 // Lifetime the reason is a copy.
 // Errors   bad_response, whose text says what came.
@@ -26,7 +26,7 @@ class bad_response : public std::runtime_error {
       : std::runtime_error{"the server's answer: " + printable(what)} {}
 
  private:
-  // A part of `what` came from the server, and will be shown on a terminal, which obeys some bytes.
+  // A part of `what` came from the server, and a terminal takes some bytes for commands.
   static std::string printable(std::string what) {
     std::ranges::replace_if(what, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
     return what;
@@ -103,7 +103,7 @@ struct response_head {
   return head;
 }
 
-// Heeds the two fields that tell how the body ends.
+// Evaluates the two fields that tell how the body ends.
 inline void heed_field(response_head& head, std::string_view line) {
   const std::size_t colon = line.find(':');
   const std::string_view name = line.substr(0, colon);

@@ -4,7 +4,7 @@
 // Lifetime a frame is destroyed after its task has ended, or with this object: the last started
 //          first. By then nothing may be in flight for it.
 // Threads  the one that runs the io_context.
-// Errors   start() throws std::bad_alloc. rethrow_escaped(): what a task has thrown, the first.
+// Errors   start() throws std::bad_alloc. rethrow_escaped() throws a task's first exception.
 // Rule     no task is forgotten: the owner waits until empty().
 #pragma once
 
@@ -45,7 +45,7 @@ class spawned_tasks {
 
   void destroy_all() noexcept;
 
-  // For frames that the kernel still works for, and always will: better lost than written to.
+  // For frames that the kernel will never let go of: a leak is better than a write into them.
   void abandon() noexcept;
 
  protected:

@@ -32,9 +32,9 @@ namespace uring {
 
 inline constexpr std::size_t echo_buffer_bytes = 4096;
 
-// Sends back what comes until there will be no more, or until an operation fails for good: then the
-// client is lost, and that is nobody else's business. Receive; send all of what came, going on
-// where a short send stopped; receive again. If a result is_passing(), make the request again.
+// Sends back the bytes that come, until there are no more or an operation fails for good: then the
+// client is lost, and no other client is affected. Receive bytes, send all of them, going on where
+// a short send stopped, and receive again. If a result is_passing(), make the request again.
 inline task<> echo_until_eof(io_handle io, int socket) {
   std::array<std::byte, echo_buffer_bytes> buffer;
   // --8<-- [start:task-07-6]
@@ -119,8 +119,8 @@ class echo_server {
 
   // No new clients: shutdown(2) ends the accept that waits. After SHUT_RD a client's
   // coroutine still receives what has arrived, and then EOF, so each ends by itself. A client that
-  // goes on sending, or does not read its echo, has some time, then comes SHUT_RDWR. Whatever waits
-  // after that is canceled.
+  // goes on sending, or does not read its echo, is cut by SHUT_RDWR after a while. Operations that
+  // still wait after that are canceled.
   task<> stop_when_asked(int stop_fd) {
     const io_result asked = co_await poll_op(context_, stop_fd, POLLIN);
     is_stopping_ = true;

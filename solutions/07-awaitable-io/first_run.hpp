@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs new coroutines up to their first wait. A task that starts a task that starts a task is a
-// call in a call: from a certain depth on the outermost call does it, so the stack stays bounded.
+// Runs new coroutines up to their first wait. A task that starts a task, which starts another,
+// nests calls: below a certain depth the outermost call runs them, so that the stack is bounded.
 // Owns     nothing; it holds the handles of frames that are still to be run.
 // Lifetime a frame that is destroyed before it has run is taken out by cancel_first_run().
 // Threads  each has its own depth and its own list.
@@ -23,7 +23,7 @@ class late_starts {
 
   void push_back(std::coroutine_handle<> started) { handles_.push_back(started); }
 
-  // To erase each one would move all others each time: what is taken is erased when it is half.
+  // Erasing each one would move all others each time: so they are erased when half are taken.
   std::coroutine_handle<> pop_front() noexcept {
     const std::coroutine_handle<> first = handles_[taken_++];
     if (2 * taken_ >= handles_.size()) {
@@ -43,10 +43,10 @@ class late_starts {
   }
 
   std::vector<std::coroutine_handle<>> handles_;
-  std::size_t taken_ = 0;  // of them, from the front
+  std::size_t taken_ = 0;  // so many of them are taken, from the front
 };
 
-// Of this thread. Few are ever in it.
+// The list of this thread. It is short.
 [[nodiscard]] inline late_starts& late_starts_here() noexcept {
   static thread_local late_starts late;
   return late;

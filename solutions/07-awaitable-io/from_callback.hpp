@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Any function that reports by a callback, as a task: what it is called back with is the result.
+// Any function that reports by a callback, as a task: the callback's arguments are its result.
 // Owns     the promise that the callback settles, in the task's frame.
 // Lifetime the callback comes once, perhaps before `start` has returned. If the task is destroyed
 //          before that, as when io_context::run() gives up, the callback must not come any more.
@@ -18,7 +18,7 @@
 namespace uring {
 
 // --8<-- [start:from-callback]
-// What a callback is called with: nothing, one value, or several as a tuple.
+// The arguments of a callback: nothing, one value, or several as a tuple.
 template <typename... Arguments>
 struct called_with {
   using type = std::tuple<Arguments...>;

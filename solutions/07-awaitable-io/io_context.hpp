@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The loop: an io_queue, and the tasks that run on it until the last has ended.
 // Owns     the ring, and every task that was spawned, until it has ended.
-// Lifetime it must outlive whatever starts operations on it. run() leaves when no task is left, and
-//          so does the destructor, for tasks that nobody ran: what they refer to must outlive it.
+// Lifetime it must outlive the code that starts operations on it. run() returns when no task is
+//          left. The destructor ends tasks that nobody ran: their references must outlive it.
 // Threads  the one that made it.
 // Errors   std::system_error if the ring fails. An exception that escapes a spawned task stops all
 //          of them, and run() throws it when they have ended.
@@ -36,8 +36,8 @@ class io_context : public io_queue {
     tasks_.start(std::move(started));
   }
 
-  // Returns when every spawned task has ended. Throws what escaped one of them, the first if it was
-  // several; std::logic_error if tasks wait and no operation is in flight that could wake one, or
+  // Returns when every spawned task has ended. Throws the first exception that escaped one of them;
+  // std::logic_error if tasks wait and no operation is in flight that could wake one, or
   // if a coroutine calls it, because that would block the thread which has to finish the coroutine.
   void run();
 
@@ -84,15 +84,15 @@ inline void io_context::run() {
     turn_until_all_have_ended();
   } catch (...) {
     end_all();
-    tasks_.rethrow_escaped();  // what came first, if it is that
+    tasks_.rethrow_escaped();  // an exception that escaped a task came first
     throw;
   }
   tasks_.rethrow_escaped();
 }
 
-// Cancels what tasks wait for, so that they end; those that then wait for nothing are destroyed.
-// If the ring has failed, it can still be asked to let go of every buffer. If not even that works,
-// the frames that it may write to are better lost.
+// Cancels the requests of all tasks, so that they end. Tasks that wait without a request are
+// destroyed. If the ring has failed, it can still be asked to let go of every buffer. If not even
+// that works, the frames that it may write to are leaked.
 inline void io_context::end_all() noexcept {
   const auto give_up_at = std::chrono::steady_clock::now() + end_at_most_s;
   stop();

@@ -28,7 +28,7 @@ namespace uring {
 template <typename Prepare>
 class io_awaiter;
 
-// What is to be done, not yet begun: a value. `prepare(sqe)` fills in all of an SQE but user_data.
+// A request that has not begun: a value. `prepare(sqe)` fills in all of an SQE but user_data.
 // It is called once for each co_await, and may give the kernel addresses of its members.
 template <typename Prepare>
 struct [[nodiscard("nothing is submitted until it is awaited")]] io_request {
@@ -38,7 +38,7 @@ struct [[nodiscard("nothing is submitted until it is awaited")]] io_request {
   Prepare prepare;
 };
 
-// What co_await gives: what prepare.result(done) makes of the completion, or else an io_result.
+// The type of co_await's result: prepare.result(done) makes it, or else it is an io_result.
 template <typename Prepare>
 auto result_of(const Prepare& prepare, const completion& done) {
   if constexpr (requires { prepare.result(done); }) {
@@ -48,18 +48,18 @@ auto result_of(const Prepare& prepare, const completion& done) {
   }
 }
 
-// What one request can move at most: no more than read(2) does, and a longer length would not fit
-// into an SQE.
+// The most that one request can move: no more than read(2) does. A longer length would not fit into
+// an SQE.
 inline constexpr std::size_t transfer_bytes_max = 0x7fff'f000;
 
-// The beginning of `bytes`, if it is more than that: a short transfer.
+// The beginning of `bytes`, if there are more than that: then the transfer is short.
 template <typename Byte>
 [[nodiscard]] std::span<Byte> transferable(std::span<Byte> bytes) noexcept {
   return bytes.first(std::min(bytes.size(), transfer_bytes_max));
 }
 
-// A request under way, at an address that the kernel knows. Of the request itself it holds the
-// address: that one stays in the awaiting frame until co_await has returned.
+// A request under way, at an address that the kernel knows. It refers to the io_request, which
+// stays in the awaiting frame until co_await has returned.
 template <typename Prepare>
 class io_awaiter : public io_operation {
   // A temporary with a destructor beside co_await is what GCC 12 gets wrong.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How a request ended: a count or a descriptor, or an error.
 // Owns     nothing; a descriptor in it is the caller's to own.
-// Errors   a value that asks to be looked at. or_throw() makes a std::system_error of it, for those
-//          who have nothing else to do about it.
+// Errors   a value that the caller has to look at. or_throw() throws it as a std::system_error, for
+//          callers that cannot handle it.
 // Rule     EOF is a count of 0, no error. What happens every day (reset, canceled, timed out) is
 //          decided here; an exception is for what this program cannot go on with.
 // See      io_uring_enter(2) for what `res` holds, operation by operation
@@ -33,7 +33,7 @@ class [[nodiscard]] io_result {
 
   [[nodiscard]] int error() const noexcept { return res_ < 0 ? -res_ : 0; }  // an errno, or 0
 
-  // Nothing has happened, and the same request may be made again.
+  // True if nothing has happened, and the same request may be made again.
   [[nodiscard]] bool is_passing() const noexcept { return res_ == -EINTR || res_ == -EAGAIN; }
 
   // The count, or std::system_error whose text begins with what was tried.

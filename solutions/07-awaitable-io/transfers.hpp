@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All of it: operations that go on where a short one stopped.
+// Transfers of all bytes: operations that go on where a short one stopped.
 // Lifetime the queue, the descriptor and the bytes must live until the task has ended.
 // Threads  the one that runs the queue.
 // Errors   std::system_error that begins with what was tried.

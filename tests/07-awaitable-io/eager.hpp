@@ -2,8 +2,8 @@
 // The simplest coroutine: it runs when it is called, and its frame goes when it ends. For tests of
 // what a task is made of, before there is anything that runs tasks.
 // Owns     nothing; the frame owns itself.
-// Lifetime what is passed by reference must live until it has ended.
-// Errors   an exception goes to whoever called or resumed it.
+// Lifetime its reference parameters must live until it has ended.
+// Errors   an exception goes to the code that called or resumed it.
 #pragma once
 
 #include <coroutine>

@@ -120,7 +120,7 @@ class crowded_kernel {
       case 3:
         accepts_then = count(submitted, IORING_OP_ACCEPT);
         timeouts_then = count(submitted, IORING_OP_TIMEOUT);
-        return {answer(IORING_OP_POLL_ADD, POLLIN)};  // the server is to stop
+        return {answer(IORING_OP_POLL_ADD, POLLIN)};  // a stop is asked for
       default:
         return cancel_all();
     }
@@ -249,7 +249,7 @@ TEST_CASE("07.6 a reader that comes late gets every byte", "[07.6]") {
   client late{server.port, course_test::short_send_buffers};
   const std::size_t sent =
       course_test::send_until_stalled(late, 2 * course_test::kernel_buffer_bytes_max());
-  UNSCOPED_INFO("missing bytes: the rest of a short send was dropped");
+  UNSCOPED_INFO("bytes are missing: the rest of a short send was dropped");
   CHECK(course_test::compare_bytes(late.recv_exactly(sent), course_test::pattern(0, sent)) ==
         identical);
 }

@@ -200,7 +200,7 @@ TEST_CASE("07 splice moves bytes through a pipe, and tee leaves them there") {
   CHECK(test.result(uring::tee_op(test.context, file.get(), first.write.get(), 5)) == -EINVAL);
 }
 
-TEST_CASE("07 statx fills in what is asked for") {
+TEST_CASE("07 statx fills in the fields that are asked for") {
   fixture test;
   const common::unique_fd file = test.file("a", "0123456789");
   struct ::statx status{};

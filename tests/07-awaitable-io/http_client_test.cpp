@@ -132,7 +132,7 @@ TEST_CASE("07 a body that ends too early is an error and leaves no file") {
   }
 }
 
-TEST_CASE("07 a body that does not come whole leaves the file of before") {
+TEST_CASE("07 an incomplete body leaves the old file as it was") {
   const temporary_folder folder;
   std::ofstream{folder / "out"} << "from before";
   http_peer server{"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this"};
@@ -150,7 +150,7 @@ TEST_CASE("07 a reset in the middle is an error and leaves no file") {
   CHECK(folder.is_empty());
 }
 
-TEST_CASE("07 a status that is no success is an error with the server's words") {
+TEST_CASE("07 a status other than success is an error with the server's words") {
   http_peer server{"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope"};
   const temporary_folder folder;
   const auto run = get(server.port(), {"--out", folder / "out"});
@@ -210,7 +210,7 @@ TEST_CASE("07 when nobody answers, every address says why") {
   CHECK_THAT(unknown.stderr_text, ContainsSubstring("resolve no-such-host.invalid"));
 }
 
-TEST_CASE("07 http_client says how it is called") {
+TEST_CASE("07 http_client prints how to call it") {
   const auto nothing = course_test::run_program(course_test::program("07-http_client"), {});
   CHECK(nothing.status == exited(2));
   CHECK_THAT(nothing.stderr_text, ContainsSubstring("HOST"));
@@ -227,7 +227,7 @@ TEST_CASE("07 a file that cannot be written is an error that names it") {
   CHECK_THAT(run.stderr_text, ContainsSubstring("open /no-such-folder/out.part: ENOENT"));
 }
 
-TEST_CASE("07 http_client replaces nothing that is no file") {
+TEST_CASE("07 http_client replaces regular files only") {
   const temporary_folder folder;
   const std::string pipe = folder / "pipe";  // in the place of /dev/null
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);

@@ -79,7 +79,7 @@ TEST_CASE("07 the head says how the body ends") {
   CHECK(parse_response_head("HTTP/1.0 404 Not here\r\n\r\n").reason == "Not here");
 }
 
-TEST_CASE("07 a head that makes no sense is refused with what came") {
+TEST_CASE("07 a head that makes no sense is refused") {
   for (const std::string head :
        {"SSH-2.0-OpenSSH\r\n\r\n", "HTTP/2 200\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n",
         "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1  200 OK\r\n\r\n", "\r\n\r\n",
@@ -97,7 +97,7 @@ TEST_CASE("07 a head that makes no sense is refused with what came") {
   }
 }
 
-TEST_CASE("07 a server's words give no orders to a terminal") {
+TEST_CASE("07 a server's words cannot control the terminal") {
   const uring::http::bad_response refused{"404 \x1b[31mred\x07\tand caf\xc3\xa9\x7f"};
   CHECK(refused.what() == std::string{"the server's answer: 404 ?[31mred??and caf\xc3\xa9?"});
 }
@@ -171,7 +171,7 @@ TEST_CASE("07 a request names its host as the server knows it") {
                   std::invalid_argument);
 }
 
-TEST_CASE("07 a name that nobody has is an error in words") {
+TEST_CASE("07 an unknown host name is an error in words") {
   CHECK(uring::resolve("127.0.0.1", 80).front().text == "127.0.0.1");
   CHECK_THROWS_WITH(uring::resolve("no-such-host.invalid", 80),
                     ContainsSubstring("resolve no-such-host.invalid: "));

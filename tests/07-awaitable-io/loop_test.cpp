@@ -92,7 +92,7 @@ TEST_CASE("07.4 run returns when the last task has ended", "[07.4]") {
   CHECK(context.in_flight() == 0);
 }
 
-TEST_CASE("07.4 run has nothing to do without tasks", "[07.4]") {
+TEST_CASE("07.4 run returns at once without tasks", "[07.4]") {
   const watchdog deadline{3s, "there is no task, so there is nothing to wait for"};
   io_context context;
   int done = 0;
@@ -133,12 +133,13 @@ TEST_CASE("07.4 tasks that nothing can wake are an error, not a sleep", "[07.4]"
   CHECK(counted::live() == 0);
 }
 
-TEST_CASE("07 run throws what escaped a task, not that another then waits in vain", "[07]") {
+TEST_CASE("07 run throws the exception that escaped, not that another task then waits in vain",
+          "[07]") {
   const watchdog deadline{3s, "nothing is in flight, so nothing will ever complete: say so"};
   io_context context;
   context.spawn(wait_for_nobody());
   context.spawn(fail_after_a_nop(context));
-  UNSCOPED_INFO("that a task waits in vain is what came of it: throw what escaped the other one");
+  UNSCOPED_INFO("the vain wait is a consequence: throw the exception that escaped the other task");
   CHECK_THROWS_WITH(context.run(), "the first to fail");
   CHECK(counted::live() == 0);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What chapter 08 will put behind an io_handle, in its smallest form: it is canceled when the test
-// says so, and knows which operations are in flight.
+// Chapter 08's canceler in its smallest form: it is canceled when the test says so, and knows which
+// operations are in flight.
 // Owns     nothing; it lists the operations.
 // Lifetime it must outlive every operation that was started through it.
 // Threads  the one that runs the queue.

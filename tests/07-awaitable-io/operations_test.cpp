@@ -106,7 +106,7 @@ void send_message_to(io_context& receiver) {
 
 }  // namespace
 
-TEST_CASE("07.5 recv receives what has come, as much as there is room for", "[07.5]") {
+TEST_CASE("07.5 recv receives the bytes that have come and fit", "[07.5]") {
   const watchdog deadline{5s, "recv must not wait for more than has come"};
   fixture test;
   REQUIRE(::send(test.ours(), "hello", 5, MSG_NOSIGNAL) == 5);
@@ -132,7 +132,7 @@ TEST_CASE("07.5 recv passes its flags on", "[07.5]") {
   CHECK(test.result(uring::recv_op(test.context, test.theirs(), test.buffer)) == 0);
 }
 
-TEST_CASE("07.5 recv says what is wrong as an error", "[07.5]") {
+TEST_CASE("07.5 a failed recv gives its error", "[07.5]") {
   fixture test;
   CHECK(test.result(uring::recv_op(test.context, -1, test.buffer)) == -EBADF);
   test.sockets.ours = {};
@@ -150,7 +150,8 @@ TEST_CASE("07.5 more bytes than a request can name are a short transfer", "[07.5
   UNSCOPED_INFO("an SQE has 32 bits for the length: 4 GiB must not become 0, which reads as EOF");
   CHECK(test.result(uring::recv_op(test.context, test.theirs(), large.bytes())) == 3);
   constexpr int at_once = MSG_NOSIGNAL | MSG_DONTWAIT;
-  UNSCOPED_INFO("nor may a send of 4 GiB send nothing: a loop that sends the rest would never end");
+  UNSCOPED_INFO(
+      "a send of 4 GiB must not send nothing: a loop that sends the rest would never end");
   CHECK(test.result(uring::send_op(test.context, test.ours(), large.bytes(), at_once)) > 0);
 }
 
@@ -203,7 +204,7 @@ TEST_CASE("07.5 a timeout ends when its time has passed, whatever else completes
   context.spawn(nops(context, 10));
   context.run();
   const auto took = std::chrono::steady_clock::now() - start;
-  UNSCOPED_INFO("0 means that a count of completions ended it: the count is to be 0, for none");
+  UNSCOPED_INFO("0 means that a count of completions ended it: pass a count of 0, for none");
   CHECK(error == ETIME);
   UNSCOPED_INFO("shorter than 40 ms: are the nanoseconds right?");
   CHECK(took >= 40ms);
@@ -229,7 +230,7 @@ TEST_CASE("07 nop completes at once") {
   CHECK(test.result(uring::nop_op(test.context)) == 0);
 }
 
-TEST_CASE("07 poll completes with what is ready, and reads nothing") {
+TEST_CASE("07 poll completes with the events that are ready, and reads nothing") {
   const watchdog deadline{5s, "a byte is there to be read"};
   fixture test;
   REQUIRE(::send(test.ours(), "x", 1, MSG_NOSIGNAL) == 1);
@@ -253,7 +254,7 @@ TEST_CASE("07 accept completes with a client's descriptor") {
   CHECK(test.result(uring::accept_op(test.context, test.ours())) == -EINVAL);
 }
 
-TEST_CASE("07 connect completes when the peer has answered, or has not") {
+TEST_CASE("07 connect completes when the peer has accepted or refused") {
   const watchdog deadline{5s, "the peer is on this machine"};
   fixture test;
   ::sockaddr_in address{};
@@ -271,7 +272,7 @@ TEST_CASE("07 connect completes when the peer has answered, or has not") {
                                       sizeof address)) == -ECONNREFUSED);
 }
 
-TEST_CASE("07 send sends, and says what it took") {
+TEST_CASE("07 send sends, and says how many bytes it took") {
   fixture test;
   REQUIRE(test.result(uring::send_op(test.context, test.theirs(), bytes_of("hello"))) == 5);
   CHECK(::recv(test.ours(), test.buffer.data(), test.buffer.size(), 0) == 5);
@@ -306,7 +307,7 @@ TEST_CASE("07 sendmsg and recvmsg gather and scatter") {
   CHECK(test.result(uring::sendmsg_op(test.context, -1, out)) == -EBADF);
 }
 
-TEST_CASE("07 shutdown tells the peer that this was all") {
+TEST_CASE("07 shutdown gives the peer the end of the stream") {
   fixture test;
   CHECK(test.result(uring::shutdown_op(test.context, test.theirs(), SHUT_WR)) == 0);
   CHECK(::recv(test.ours(), test.buffer.data(), test.buffer.size(), 0) == 0);

@@ -62,7 +62,7 @@ TEST_CASE("07 hello writes its line through the ring") {
   CHECK(lines_of(often.stdout_text) == 1000);
 }
 
-TEST_CASE("07 hello says that nobody reads what it writes") {
+TEST_CASE("07 hello reports that nobody reads its output") {
   const auto closed = run_program("/bin/sh", {"-c", "\"$0\" --times 100000 | head -c 1",
                                               course_test::program("07-hello").string()});
   CHECK(closed.status == exited(0));  // head's

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One request, awaited: its res, as the kernel gave it.
-// Lifetime what the request leads to must live until the task has ended.
+// Lifetime the memory that the request leads to must live until the task has ended.
 // Threads  the one that runs the request's context.
 // Errors   none: a failure is a negative number.
 #pragma once

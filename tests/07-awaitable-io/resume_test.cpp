@@ -128,7 +128,7 @@ TEST_CASE("07.2 a completion resumes the coroutine that awaits it, with its resu
   CHECK(context.in_flight() == 0);
 }
 
-TEST_CASE("07.2 an error arrives as it was", "[07.2]") {
+TEST_CASE("07.2 an error arrives unchanged", "[07.2]") {
   io_context context;
   manual_ring kernel{context};
   std::optional<int> seen;
@@ -197,7 +197,7 @@ TEST_CASE("07.2 a frame may be gone when its completion has been handled", "[07.
   CHECK(watched::untouched_since());
 }
 
-TEST_CASE("07.2 an interrupted request is the coroutine's to make again", "[07.2]") {
+TEST_CASE("07.2 an interrupted request is made again by its coroutine alone", "[07.2]") {
   for (const int error : {EINTR, EAGAIN}) {
     io_context context;
     manual_ring kernel{context};
@@ -270,7 +270,7 @@ TEST_CASE("07.2 an operation is in its canceler's list from its start to its com
   }
 }
 
-TEST_CASE("07 a splice that was interrupted says EINTR, as all others do") {
+TEST_CASE("07 an interrupted splice ends with EINTR, as other requests do") {
   constexpr int restart_system_call = 512;  // what the kernel says instead, see io_operation.hpp
   io_context context;
   manual_ring kernel{context};

@@ -67,7 +67,7 @@ task<> throw_seven() {
   co_return;
 }
 
-// Starts a task that starts a task, so many in all; notes who begins and who goes on.
+// Starts a task that starts a task, so many in all; notes which begins and which goes on.
 task<> start_the_next(spawned_tasks& tasks, int number, int count, std::vector<int>& notes) {
   notes.push_back(number);
   if (number < count) tasks.start(start_the_next(tasks, number + 1, count, notes));
@@ -166,7 +166,7 @@ TEST_CASE("07.3 a started task runs up to its first wait", "[07.3]") {
   tasks.start(pass(first, steps));
   UNSCOPED_INFO("a task is lazy: something has to await it before its body runs");
   CHECK(steps == 1);
-  UNSCOPED_INFO("it waits, so it is still there");
+  UNSCOPED_INFO("the task waits, so it is still there");
   CHECK(tasks.size() == 1);
   CHECK(counted::live() == 1);
 }
@@ -214,7 +214,7 @@ TEST_CASE("07.3 of several exceptions the first is kept", "[07.3]") {
   UNSCOPED_INFO("the end of the program: an exception left keep(), so await the task's outcome");
   tasks.start(fail_at_once("the cause"));
   tasks.start(fail_at_once("a consequence"));
-  UNSCOPED_INFO("those that come later are often consequences: keep the first");
+  UNSCOPED_INFO("later exceptions are often consequences: keep the first");
   CHECK(thrown_by(tasks) == "the cause");
 }
 

@@ -64,7 +64,7 @@ task<> hang(io_request<Prepare> request, int& canceled) {
   }
 }
 
-// All of them wait for what does not come.
+// All of them wait in vain.
 int spawn_all(io_context& context, silence& nothing, int& canceled) {
   const int socket = nothing.sockets.theirs.get();
   context.spawn(hang(uring::recv_op(context, socket, nothing.buffer), canceled));
@@ -123,7 +123,7 @@ task<> receive_through(uring::io_handle io, silence& nothing, int& error) {
 
 }  // namespace
 
-TEST_CASE("07 a stop ends operations that wait for what does not come") {
+TEST_CASE("07 a stop ends operations that would wait for ever") {
   const auto [mode, feature] = GENERATE(
       std::pair{ring_mode::plain, "ring"}, std::pair{ring_mode::coop, "coop_taskrun"},
       std::pair{ring_mode::defer, "defer_taskrun"}, std::pair{ring_mode::sqpoll, "sqpoll"});

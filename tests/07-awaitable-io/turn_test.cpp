@@ -81,7 +81,7 @@ TEST_CASE("07.1 a turn delivers everything that has completed", "[07.1]") {
   for (const noting& each : operations) CHECK(each.told.size() == 1);
 }
 
-TEST_CASE("07.1 a turn delivers whatever has ended its wait", "[07.1]") {
+TEST_CASE("07.1 a turn delivers completions however its wait has ended", "[07.1]") {
   for (const int error : {EINTR, ETIME, EAGAIN}) {
     io_queue queue;
     manual_ring kernel{queue};
@@ -150,7 +150,7 @@ TEST_CASE("07 an operation with more completions to come stays in flight") {
   CHECK(operation.told[2].flags == IORING_CQE_F_NOTIF);
 }
 
-TEST_CASE("07 a request that nobody hears of is in flight until it completes") {
+TEST_CASE("07 a request without an operation is in flight until it completes") {
   io_queue queue;
   manual_ring kernel{queue};
   queue.start_unheard([](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); });
@@ -181,7 +181,7 @@ TEST_CASE("07 an unexpected message is dropped, and what is in flight stays so")
   io_queue queue;
   manual_ring kernel{queue};
   kernel.bring({.word = 2, .value = 1});
-  UNSCOPED_INFO("nothing is in flight, and a message must not make that less than nothing");
+  UNSCOPED_INFO("nothing is in flight, and a message must not lower that count");
   CHECK(queue.in_flight() == 0);
   noting operation;
   start_nop(queue, operation);
@@ -202,7 +202,8 @@ TEST_CASE("07 a closed queue starts nothing") {
   const uring::io_handle io{canceler};
   CHECK(queue.close());
   start_nop(queue, operation);
-  UNSCOPED_INFO("true: it suspends, and stays so until its frame is destroyed");
+  UNSCOPED_INFO(
+      "it returns true: the coroutine suspends, and stays so until its frame is destroyed");
   CHECK(io.start(operation, [](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); }));
   UNSCOPED_INFO("an operation that is not in flight would stay in the list when it is gone");
   CHECK(canceler.in_flight.empty());
