@@ -53,7 +53,7 @@ class bounded_echo {
   }
 
  private:
-  // Gives bytes that come in time. During a stop it gives what has arrived already, and then EOF.
+  // Gives bytes that come in time. During a stop it gives bytes that have arrived, and then EOF.
   // A client that still takes what it was sent is not idle: it gets the same time again.
   task<io_result> receive(int socket, std::span<std::byte> into) {
     std::optional<int> before;

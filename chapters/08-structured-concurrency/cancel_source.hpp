@@ -26,8 +26,8 @@
 
 namespace uring {
 
-// What a source asks to end, besides operations: another source, or a coroutine that waits for
-// something other than the kernel.
+// A source asks these to end, too, besides operations: another source, or a coroutine that waits
+// for something other than the kernel.
 class cancel_target : public list_link {
  public:
   virtual void ask_to_end() = 0;  // may start a request; resumes nothing now

@@ -2,10 +2,10 @@
 // A request that ends when its time is up: submitted together with a timeout that is linked to it.
 // Owns     the two operations and their timespec.
 // Lifetime it lives in the awaiting frame. The frame goes on only when the completions of both have
-//          come, because until then the kernel knows their addresses.
+//          come, because until then the kernel has their addresses.
 // Threads  the one that runs the queue.
-// Errors   the request's own result, but -ETIME if the deadline ended it. Whatever the request had
-//          achieved by then wins: no byte that was moved is lost.
+// Errors   the request's own result, but -ETIME if the deadline ended it. The part that was done
+//          by then counts: no byte that was moved is lost.
 // Rule     one completion each: a multishot request has no deadline, but a wait for its next one.
 //          The kernel asks once, and nobody asks again (cancel_reminder.hpp): not for IOSQE_ASYNC.
 // See      io_uring_prep_link_timeout(3)
@@ -27,7 +27,7 @@
 
 namespace uring {
 
-// What does not depend on the request: two operations, and how many of them have not completed.
+// The parts that do not depend on the request: two operations, and how many have not completed.
 class deadline_operations {
  public:
   // If the request was canceled before it began, neither is started: then `done` keeps -ECANCELED.
@@ -55,7 +55,7 @@ class deadline_operations {
 
   // How the request ended. If the deadline ended it, its res becomes -ETIME. The deadline's own res
   // is -ECANCELED if the request was faster, and anything else if the deadline fired. A request
-  // that was ended early has -ECANCELED or -EINTR; any other res is what it achieved, and stays.
+  // that was ended early has -ECANCELED or -EINTR; any other res is the request's own, and stays.
   [[nodiscard]] completion result() const noexcept {
     completion ended = request_.done;
     COURSE_TODO("08.4");

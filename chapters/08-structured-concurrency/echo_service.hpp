@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A server whose stop is a tree of tasks that ends: what an Echo does for one client, for all that
-// Clients brings.
+// A server whose stop is a tree of tasks that ends. It runs an Echo for each client that Clients
+// brings.
 // Owns     its listener, and every session until it has ended.
 // Lifetime the context and `stop_fd` must outlive it.
 // Threads  the one that runs the context.
@@ -68,7 +68,7 @@ class echo_service {
 
   task<> serve_each(Clients& arriving) {
     for (;;) {
-      auto next = co_await arriving.next();  // accepted, or what has the same members
+      auto next = co_await arriving.next();  // accepted, or a type with the same members
       if (next.client.valid()) {
         sessions_.spawn(serve(std::move(next.client)));
         continue;
@@ -109,7 +109,7 @@ class echo_service {
   scope sessions_{context_};                             // and the task that accepts
   cancel_source waiting_{child_of{sessions_.source()}};  // for a client, or for a client's bytes
   cancel_source* until_one_leaves_ = nullptr;
-  std::size_t left_ = 0;           // clients that were here
+  std::size_t left_ = 0;           // how many clients have left
   std::size_t left_at_limit_ = 0;  // so many had left when there was no descriptor: none is news
   Echo echo_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Much work, and only so much of it at a time.
+// Does many pieces of work, and only so many of them at a time.
 // Lifetime `others` and `work` must live until the task has ended.
 // Threads  the one that runs the io_context.
 // Errors   the first exception of `work` cancels `others`; it is thrown when all that was begun has

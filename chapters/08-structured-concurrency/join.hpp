@@ -3,7 +3,7 @@
 // Owns     each joined_frame its task; the counter nothing.
 // Lifetime the counter and the frames live in the coroutine that joins.
 // Threads  the one that runs the io_context.
-// Errors   co_await counter throws what was reported with failed(), the first if it was several.
+// Errors   co_await counter throws the first exception that was reported with failed().
 // Rule     join what was started. The count is one more than the tasks: that one is the joiner's,
 //          so that tasks which have all ended before it waits do not resume it.
 #pragma once
@@ -38,7 +38,7 @@ class join_counter {
 
   // co_await counter: until every task has ended.
   bool await_ready() const noexcept { return false; }
-  // True if the joiner is to wait; false if every task has ended already.
+  // True if the joiner has to wait; false if every task has ended already.
   bool await_suspend(std::coroutine_handle<> joiner) noexcept {
     COURSE_TODO("08.1");
   }

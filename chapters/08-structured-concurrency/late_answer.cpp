@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 08-late_answer: two are asked, the first answer counts. What becomes of the second one?
+// 08-late_answer: a program asks two servers, and the first answer counts. Where does the other go?
 //
 //   ./course run 08:late_answer --solution
 #include <array>
@@ -46,7 +46,7 @@ task<> note_answer(io_context& context, int socket, sheet& paper, first_answer& 
   first.came.resolve();
 }
 
-// Asks both, and goes on at the first answer. The other task is forgotten, and still receives.
+// Asks both servers, and goes on at the first answer. The other task is forgotten, and receives.
 task<> ask_naively(io_context& context, const two_servers& servers, sheets& paper,
                    first_answer& first) {
   context.spawn(note_answer(context, servers.quick.ours.get(), paper[0], first));

@@ -48,15 +48,15 @@ task<> until_the_first(io_context& context, milliseconds unit) {
                            sleep_for(source, 3 * unit));
 }
 
-// A timer that the next request in the queue waits for. A plain link would be cut: a timeout ends
-// with -ETIME, and that is an error to it.
+// A timer that the next request in the queue waits for. A plain link would be cut, because -ETIME,
+// with which a timeout ends, is an error.
 task<> sleep_before_the_next(io_context& context, milliseconds how_long) {
   const io_result ended =
       co_await uring::with_flags(uring::timeout_op(context, how_long), IOSQE_IO_HARDLINK);
   if (ended.error() != ETIME) ended.or_throw("timeout");
 }
 
-// One after the other again, but it is the kernel that starts each: all are submitted at once.
+// One after the other again, but the kernel starts each of them: all are submitted at once.
 task<> chained(io_context& context, milliseconds unit) {
   cancel_source source{context};
   context.reserve(3);

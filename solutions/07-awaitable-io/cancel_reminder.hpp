@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A cancel that is answered with -EALREADY may have done nothing: a worker of the kernel had the
-// request in its hands, and then laid it down to wait. So whoever canceled has to ask once more.
+// request in its hands, and then laid it down to wait. So the canceler has to ask once more.
 // Owns     the operation that hears the answers to cancels, and a timer.
 // Lifetime it is a part of its queue.
 // Threads  the one that runs the queue.

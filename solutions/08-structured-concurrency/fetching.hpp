@@ -56,7 +56,7 @@ class fetching {
   }
 
  private:
-  // Whichever ends first, the answer or the deadline: the other one is canceled.
+  // The answer or the deadline ends first, and the other one is canceled.
   task<> fetch(const http::get_request& request, fetched& into, cancel_source& all) {
     cancel_source own{child_of{all}};
     into = co_await first_of(own, get(request, own), give_up(own));
@@ -75,7 +75,7 @@ class fetching {
     co_return std::move(first.value);
   }
 
-  // False for what was canceled because another fetch had failed.
+  // False if the fetch was canceled because another one had failed.
   static bool own_failure(const fetched& result) {
     return !result.failure.empty() && result.failure != canceled;
   }

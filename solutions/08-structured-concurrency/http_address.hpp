@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stands on a command line, as a request.
+// The request that an address on a command line stands for.
 // Errors   std::runtime_error with the address.
 #pragma once
 

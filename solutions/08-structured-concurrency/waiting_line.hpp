@@ -5,10 +5,10 @@
 // Lifetime it must outlive every wait.
 // Threads  the one that runs the queue.
 // Errors   give_to_first() throws std::system_error if the ring takes no more requests.
-// Rule     a T is a guard or a lease: an empty one is nothing, and the destructor of another brings
-//          back what it holds. So what was given to a frame that is destroyed before it goes on is
-//          not lost. The loop resumes the coroutine (by a NOP), not give_to_first(): a thousand
-//          short waits in a row are no thousand calls deep.
+// Rule     a T is a guard or a lease: its destructor brings back what it holds, unless it is empty.
+//          So a T that was given to a frame that is destroyed before it goes on is not lost. The
+//          loop resumes the coroutine (by a NOP), and not give_to_first(): a thousand short waits
+//          in a row are no thousand calls deep.
 #pragma once
 
 #include <liburing.h>

@@ -3,10 +3,10 @@
 // Owns     the tasks, until all have ended.
 // Lifetime `others` must live until then.
 // Threads  the one that runs the io_context.
-// Errors   the first exception cancels `others`, so that the rest ends early if it listens; it is
-//          thrown when all have ended. What the rest throws after it is dropped: it is mostly the
-//          news that they were canceled.
-// Rule     returns when the last task has ended, whatever the first one did: nothing is left over.
+// Errors   the first exception cancels `others`, so that the other tasks end early if they use it;
+//          it is thrown when all have ended. Later exceptions are dropped: most of them only say
+//          that a task was canceled.
+// Rule     returns when the last task has ended, however the first one ended: no task is left over.
 #pragma once
 
 #include <array>

@@ -3,8 +3,8 @@
 // Owns     the tasks, until all have ended.
 // Lifetime `losers` must live until then.
 // Threads  the one that runs the io_context.
-// Errors   throws what the winner threw, when all have ended. What the losers return or throw after
-//          they were canceled is dropped.
+// Errors   throws the winner's exception, when all have ended. The results and exceptions of the
+//          losers are dropped.
 // Rule     the losers are canceled *and joined*. One that does not use the source is waited for.
 #pragma once
 

@@ -166,11 +166,11 @@ TEST_CASE("08 a mutex and its line survive tasks that are destroyed", "[08]") {
     CHECK_THROWS_WITH(context.run(), Catch::Matchers::ContainsSubstring("in flight"));
     CHECK(counted::live() == 0);
   }
-  UNSCOPED_INFO("the lock was handed to a task that had no future");
+  UNSCOPED_INFO("the lock was handed to a task that never went on");
   CHECK(value == 0);
 }
 
-TEST_CASE("08 a lock that was handed to a frame which is destroyed is free again", "[08]") {
+TEST_CASE("08 a lock is free again if the frame that got it is destroyed", "[08]") {
   struct check {
     // Stands in line at last, though it was started first: so it is destroyed last, too.
     static task<> late(io_context& context, async_mutex& mutex, counted) {
@@ -245,7 +245,7 @@ TEST_CASE("08 a cancel that comes when the lock was handed over changes nothing"
       std::string log;
       scope tasks{context};
       co_await tasks.run(body(context, tasks, mutex, source, log));
-      UNSCOPED_INFO("whoever had the lock has given it back");
+      UNSCOPED_INFO("the holder of the lock has given it back");
       CHECK(mutex.lock().await_ready());
     }
   };

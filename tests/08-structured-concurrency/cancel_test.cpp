@@ -37,8 +37,8 @@ using uring::task;
 
 namespace {
 
-// How one request ended: its result, and what was in flight when its frame went on. That may be the
-// cancel, whose own answer is no news to the frame.
+// How one request ended: its result, and how much was in flight when its frame went on. That may be
+// the cancel, whose own answer the frame does not need.
 struct ending {
   int error = -1;
   std::size_t in_flight = 0;
@@ -69,8 +69,9 @@ TEST_CASE("08.3 a recv that nothing comes for ends with ECANCELED", "[08.3]") {
     const auto ended = context.run(uring::when_all(
         unused, receive(context, silent.fd(), source, {}), cancel_after(context, 2, source)));
     UNSCOPED_INFO(
-        "no error: nobody asked the recv to end, and the test had to shut its socket. The cancel "
-        "names its target by the user_data of the target: the address of the io_operation");
+        "there was no error: nobody asked the recv to end, and the test had to shut its socket. "
+        "The cancel names its target by the user_data of the target: the address of the "
+        "io_operation");
     REQUIRE(std::get<0>(ended).error == ECANCELED);
     UNSCOPED_INFO("the recv has not been answered: the kernel has an address in the frame");
     REQUIRE(std::get<0>(ended).in_flight <= at_most_the_cancel);
@@ -109,7 +110,9 @@ TEST_CASE("08 a request that is awaited after the cancel ends at once, and submi
       cancel_source source{context};
       source.cancel();
       const ending ended = co_await receive(context, fd, source, {});
-      UNSCOPED_INFO("0: the request was submitted. cancel() must leave a mark, is_canceled_");
+      UNSCOPED_INFO(
+          "the result is 0, so the request was submitted. cancel() must leave a mark, "
+          "is_canceled_");
       CHECK(ended.error == ECANCELED);
       CHECK(context.in_flight() == 0);
     }

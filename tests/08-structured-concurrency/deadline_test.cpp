@@ -73,10 +73,11 @@ TEST_CASE("08.4 a recv that nothing comes for ends with ETIME", "[08.4]") {
     const silent_socket silent;
     const ending ended = context.run(receive(context, silent.fd(), 30ms, {}));
     UNSCOPED_INFO(
-        "0: no deadline ended it, and the test had to shut its socket: was the timeout linked? "
-        "ECANCELED: that is what the request says; the timeout's own completion says why");
+        "a result of 0 means that no deadline ended it, and the test had to shut its socket: was "
+        "the timeout linked? ECANCELED is the request's own result; the timeout's completion says "
+        "why");
     REQUIRE(ended.error == ETIME);
-    UNSCOPED_INFO("before its time");
+    UNSCOPED_INFO("the deadline ended it before its time");
     CHECK(ended.took >= 29ms);
     UNSCOPED_INFO("two requests were submitted: the frame goes on when both have been answered");
     CHECK(ended.in_flight == 0);
@@ -161,7 +162,7 @@ TEST_CASE("08.4 a request and its timeout are never cut apart by a full queue", 
       if (context.run(check::in_a_crowd(context, silent.fd(), round)) == ETIME) ++in_time;
     }
     UNSCOPED_INFO(
-        "a timeout that is submitted alone has nobody to end: reserve() both places before the "
+        "a timeout that is submitted alone has no request to end: reserve() both places before the "
         "first is taken");
     CHECK(in_time == 200);
   }
@@ -193,7 +194,7 @@ TEST_CASE("08.4 a pair waits for room however late the kernel's own thread is", 
   CHECK(context.run(check::alone_and_in_pairs(context)) == 25);
 }
 
-TEST_CASE("08.4 a thousand deadlines at a time", "[08.4]") {
+TEST_CASE("08.4 a thousand deadlines run at the same time", "[08.4]") {
   for (const uring::ring_options& options : course_test::all_rings) {
     io_context context{options};
     const silent_socket silent;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task 08.3: the answer to a cancel is news to nobody. It may come when the frame has gone, and
+// Task 08.3: no operation needs the answer to a cancel. It may come when the frame has gone, and
 // another operation lives at the address that the cancel has named.
 #include <liburing.h>
 
@@ -84,7 +84,7 @@ void turn_until(uring::io_queue& queue, const listener& heard) {
 
 }  // namespace
 
-TEST_CASE("08.3 a cancel's answer that comes after the frame has gone harms nobody", "[08.3]") {
+TEST_CASE("08.3 a cancel's answer that comes after the frame has gone does no harm", "[08.3]") {
   for (const std::int32_t answer : {0, -ENOENT, -EALREADY}) {
     io_context context;
     manual_ring kernel{context};
@@ -106,7 +106,7 @@ TEST_CASE("08.3 a cancel's answer that comes after the frame has gone harms nobo
     REQUIRE(cancel.user_data != request.user_data);
     kernel.answer(request, -ECANCELED);
     CHECK(error == ECANCELED);
-    UNSCOPED_INFO("the frame waits for the answer to the cancel, which is no news to it");
+    UNSCOPED_INFO("the frame waits for the answer to the cancel, which it does not need");
     CHECK(counted::live() == 0);
     CHECK(context.in_flight() == 1);
     kernel.answer(cancel, answer);
@@ -128,8 +128,8 @@ TEST_CASE("08.3 after -EALREADY the target is asked again, until it has ended", 
     CHECK(cancel.addr == request.user_data);
     kernel.answer(cancel, -EALREADY);
     UNSCOPED_INFO(
-        "the cancel came while a worker of the kernel laid its request down to wait: it "
-        "ended nothing, and nobody asks again");
+        "the cancel came while a worker of the kernel laid its request down to wait: it ended "
+        "nothing, and no cancel follows");
     REQUIRE(kernel.waiting() == 1);
     const ::io_uring_sqe pause = kernel.take();
     UNSCOPED_INFO("asked again at once, a worker that is at work would be asked without end");
@@ -139,12 +139,12 @@ TEST_CASE("08.3 after -EALREADY the target is asked again, until it has ended", 
   const ::io_uring_sqe last = kernel.take();
   kernel.turn({{last.user_data, 0}, {request.user_data, -ECANCELED}});
   CHECK(error == ECANCELED);
-  UNSCOPED_INFO("whoever has ended needs no further cancel, nor a timer");
+  UNSCOPED_INFO("an operation that has ended needs no further cancel, nor a timer");
   CHECK(kernel.waiting() == 0);
   CHECK(context.in_flight() == 0);
 }
 
-TEST_CASE("08.3 a late answer to a cancel is not heard by what lives at the address now",
+TEST_CASE("08.3 a late answer to a cancel does not reach a new operation at the same address",
           "[08.3]") {
   for (const std::int32_t answer : {0, -ENOENT, -EALREADY}) {
     io_context context;
@@ -177,7 +177,7 @@ TEST_CASE("08.3 a late answer to a cancel is not heard by what lives at the addr
 
 // The cancel stands in the queue before any request that could reuse the address: when the kernel
 // looks for its target, the second operation is not there yet.
-TEST_CASE("08.3 a late cancel does not end an operation that lives at the address now", "[08.3]") {
+TEST_CASE("08.3 a late cancel does not end a new operation at the same address", "[08.3]") {
   for (const uring::ring_options& options : course_test::all_rings) {
     for (int round = 0; round < 50; ++round) {
       io_context context{options};

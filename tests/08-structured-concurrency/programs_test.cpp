@@ -148,7 +148,7 @@ TEST_CASE("08 fetch never has more than its window in flight", "[08]") {
     const finished_program program = run("08-fetch", arguments);
     CHECK(program.status == exited(0));
     CHECK(town.served() == 12);
-    UNSCOPED_INFO("never more, and no fewer as long as there is something to fetch");
+    UNSCOPED_INFO("never more are in flight, and no fewer as long as there are pages to fetch");
     CHECK(town.at_a_time_max() == window);
   }
 }
@@ -170,7 +170,7 @@ TEST_CASE("08 fetch goes on after a failure, names each, and ends with status 1"
   CHECK_THAT(program.stderr_text, ContainsSubstring("5 of 6 failed"));
 }
 
-TEST_CASE("08 fetch gives up one that does not answer in time, and only that one", "[08]") {
+TEST_CASE("08 fetch gives up a server that does not answer in time, and only that one", "[08]") {
   const http_town town;
   const finished_program program = run("08-fetch", {"--timeout-ms", "500", town.at("/never"),
                                                     town.at("/bytes/2"), town.at("/never")});

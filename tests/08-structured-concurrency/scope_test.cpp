@@ -142,7 +142,7 @@ TEST_CASE("08.5 a body that goes on after its tasks have ended keeps the scope o
   context.run(check::run(context));
 }
 
-TEST_CASE("08.5 nothing of a task outlives run, not even a parameter", "[08.5]") {
+TEST_CASE("08.5 no part of a task outlives run, not even a parameter", "[08.5]") {
   struct check {
     static task<> body(io_context& context, scope& tasks, std::string& log) {
       for (int turns = 0; turns < 4; ++turns) {
@@ -245,10 +245,10 @@ TEST_CASE("08.5 an exception cancels the other tasks, and run throws it", "[08.5
           co_await what_run_throws(tasks, body(context, tasks, fd, canceled));
       UNSCOPED_INFO("the first exception that escaped a task is what run() throws");
       CHECK(thrown == "the first");
-      UNSCOPED_INFO("the siblings wait for nothing: an exception ends them");
+      UNSCOPED_INFO("the siblings would wait in vain: an exception ends them");
       CHECK(canceled == 2);
       const std::string again = co_await what_run_throws(tasks, do_nothing());
-      UNSCOPED_INFO("thrown once, and then over");
+      UNSCOPED_INFO("the exception is thrown once");
       CHECK(again == "nothing");
     }
   };
@@ -258,7 +258,7 @@ TEST_CASE("08.5 an exception cancels the other tasks, and run throws it", "[08.5
   CHECK(counted::live() == 0);
 }
 
-TEST_CASE("08.5 an exception leaves what is outside the scope alone", "[08.5]") {
+TEST_CASE("08.5 an exception does not cancel tasks outside the scope", "[08.5]") {
   struct check {
     static task<> fail_inside(io_context& context, std::string& thrown) {
       scope tasks{context};
@@ -296,7 +296,7 @@ TEST_CASE("08.5 a task that fails before it waits cancels those spawned after it
       const std::string thrown =
           co_await what_run_throws(tasks, body(context, tasks, fd, canceled));
       CHECK(thrown == "at once");
-      UNSCOPED_INFO("what the scope's source was given to after the failure must end at once");
+      UNSCOPED_INFO("a task that uses the scope's source after the failure must end at once");
       CHECK(canceled == 1);
     }
   };
@@ -421,7 +421,8 @@ TEST_CASE("08.5 a hundred thousand scopes, each in the one before, need no deep 
   };
   io_context context;
   stack_use stack;
-  for (const int depth : {5'000, 100'000}) {  // what needs too much at 5,000 crashes at 100,000
+  for (const int depth :
+       {5'000, 100'000}) {  // a stack that grows too much at 5,000 overflows at 100,000
     context.run(check::run_in_run(context, depth, stack));
     UNSCOPED_INFO(
         "run() in run(): the ends are calls in calls. on_empty() does not resume the coroutine "
@@ -446,10 +447,12 @@ TEST_CASE("08 a spawn outside run is refused with a sentence", "[08]") {
 }
 #endif
 
-TEST_CASE("08 tasks of a scope that nothing can wake go before what they refer to", "[08]") {
+TEST_CASE(
+    "08 tasks of a scope that nothing can wake are destroyed before the objects they refer to",
+    "[08]") {
   io_context context;
   context.spawn(own_what_tasks_use(context, {}));
-  UNSCOPED_INFO("run() should say what is wrong, and no assert of the scope's instead");
+  UNSCOPED_INFO("run() should say what is wrong, and not an assert of the scope");
   CHECK_THROWS_WITH(context.run(), Catch::Matchers::ContainsSubstring("in flight"));
   CHECK(counted::live() == 0);
 }
@@ -478,6 +481,6 @@ TEST_CASE("08 scopes in scopes are destroyed from the inside when run gives up",
     CHECK_THROWS_WITH(context.run(), Catch::Matchers::ContainsSubstring("in flight"));
     CHECK(counted::live() == 0);
   }
-  UNSCOPED_INFO("each frame went once");
+  UNSCOPED_INFO("each frame was destroyed once");
   CHECK(log == "a rather long farewella rather long farewell");
 }

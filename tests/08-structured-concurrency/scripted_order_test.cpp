@@ -225,7 +225,7 @@ TEST_CASE("08.4 request, deadline and cancel are answered in all six orders", "[
 }
 
 TEST_CASE("08 a worker that was interrupted without a cancel gives EINTR", "[08]") {
-  UNSCOPED_INFO("nobody ended it: -EINTR is passing, and the caller's to try again");
+  UNSCOPED_INFO("nobody ended it: -EINTR is passing, and the caller tries again");
   play({request}, {-EINTR, 0, 0, -EINTR, "interrupted by itself"}, false, false);
 }
 
@@ -250,11 +250,11 @@ TEST_CASE("08.4 the request is linked, and its timespec lives where the request 
   REQUIRE(submitted.size() == 2);
   UNSCOPED_INFO("the request first, then its timeout: a link reaches to the next entry");
   CHECK(submitted[0].opcode == request);
-  UNSCOPED_INFO("without IOSQE_IO_LINK at the request the timeout has nobody to end");
+  UNSCOPED_INFO("without IOSQE_IO_LINK at the request the timeout has no request to end");
   CHECK((submitted[0].flags & IOSQE_IO_LINK) != 0);
   UNSCOPED_INFO("the timeout is the last of the chain");
   CHECK((submitted[1].flags & IOSQE_IO_LINK) == 0);
-  UNSCOPED_INFO("each has a completion of its own: two parts, two addresses");
+  UNSCOPED_INFO("each has a completion of its own: two parts have two addresses");
   CHECK(submitted[0].user_data != submitted[1].user_data);
   UNSCOPED_INFO(
       "the kernel reads the timespec at the submission, after the function that prepared it has "
@@ -286,8 +286,8 @@ TEST_CASE("08.4 a request keeps the flags that it had", "[08.4]") {
   context.run(check::receive_fixed(context));
   CHECK((flags & IOSQE_IO_LINK) != 0);
   UNSCOPED_INFO(
-      "the link replaced what prepare() had set, IOSQE_FIXED_FILE, and the request reads from "
-      "descriptor 0: add the link with |=");
+      "the link replaced the flag that prepare() had set, IOSQE_FIXED_FILE, and the request reads "
+      "from descriptor 0: add the link with |=");
   CHECK((flags & IOSQE_FIXED_FILE) != 0);
 }
 

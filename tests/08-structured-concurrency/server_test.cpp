@@ -77,7 +77,7 @@ TEST_CASE("08 a reader that is slow but reads is not closed, and gets every byte
   CHECK(slow.echo("still here") == "still here");
 }
 
-TEST_CASE("08 a client that still takes what it was sent is not idle", "[08]") {
+TEST_CASE("08 a client that still takes its echoes is not idle", "[08]") {
   constexpr std::size_t bytes = 512 * 1024;  // which the server's own buffer holds
   const server_process server = start({"--idle-timeout-ms", "600"});
   client slow{server.port(), small_buffers};
@@ -128,7 +128,7 @@ TEST_CASE("08 with a timeout of 0 no client is closed", "[08]") {
   CHECK(silent.echo("at last") == "at last");
 }
 
-TEST_CASE("08 SIGTERM sends a thousand clients home within two seconds", "[08]") {
+TEST_CASE("08 SIGTERM ends a thousand clients within two seconds", "[08]") {
   for (const char* flags : {"default", "coop", "defer", "sqpoll"}) {
     INFO("--ring-flags " << flags);
     server_process server = start({"--ring-flags", flags});

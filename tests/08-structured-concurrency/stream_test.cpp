@@ -173,13 +173,14 @@ TEST_CASE("08 a throw between two next() waits for the stream's end", "[08]") {
   CHECK(seen.text == "1 2");
   CHECK_FALSE(source.is_canceled());
   kernel.answer(request, -ECANCELED);
-  UNSCOPED_INFO("what came in the meantime was dropped, and the exception is the consumer's");
+  UNSCOPED_INFO(
+      "completions that came in the meantime were dropped, and the exception is the consumer's");
   CHECK(seen.text == "1 2 threw “between two next()” dropped 2");
   CHECK(context.in_flight() == 0);
   CHECK(counted::live() == 0);
 }
 
-TEST_CASE("08 a stop lets a consumer take what had come, or drop it", "[08]") {
+TEST_CASE("08 a stop lets a consumer take the completions that had come, or drop them", "[08]") {
   struct way {
     consumer consume;
     const char* story;

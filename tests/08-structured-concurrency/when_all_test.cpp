@@ -125,8 +125,8 @@ TEST_CASE("08.1 an exception cancels the others, and is thrown when all have end
   diary log;
   cancel_source source{context};
   UNSCOPED_INFO(
-      "tell the counter of the exception, then cancel the others: what they throw when they are "
-      "canceled is not the cause");
+      "tell the counter of the exception, then cancel the others: their exceptions are not the "
+      "cause");
   CHECK(context.run(what_it_throws(uring::when_all(
             source, wait_or_throw(context, source, {}), fail_after_a_turn(context, "the cause", {}),
             note_after(context, 3, log, "joined", {})))) == "the cause");
@@ -141,7 +141,8 @@ TEST_CASE("08.1 a task that throws at its start does not keep the others from be
           "[08.1]") {
   io_context context;
   cancel_source source{context};
-  UNSCOPED_INFO("what is started after the failure finds its source canceled, and ends at once");
+  UNSCOPED_INFO(
+      "a task that is started after the failure finds its source canceled, and ends at once");
   CHECK(context.run(what_it_throws(uring::when_all(
             source, fail("at once", {}), wait_or_throw(context, source, {})))) == "at once");
   CHECK(counted::live() == 0);
@@ -155,7 +156,7 @@ TEST_CASE("08.1 the first of several exceptions is thrown", "[08.1]") {
                                                    fail("first", {})))) == "first");
 }
 
-TEST_CASE("08.1 a number of tasks known at run time, without values or with move-only ones",
+TEST_CASE("08.1 when_all takes a vector of tasks, without values or with move-only ones",
           "[08.1]") {
   io_context context;
   cancel_source source{context};
@@ -179,7 +180,7 @@ TEST_CASE("08.1 a number of tasks known at run time, without values or with move
   const auto values = context.run(uring::when_all(source, std::move(owners)));
   CHECK(*values.at(2) == 2);
 
-  UNSCOPED_INFO("none at all: there is nobody to wait for");
+  UNSCOPED_INFO("there are no tasks, so there is nothing to wait for");
   CHECK(context.run(uring::when_all(source, std::vector<task<int>>{})).empty());
   CHECK(context.run(uring::when_all(source)) == std::tuple<>{});
   CHECK(counted::live() == 0);
@@ -221,7 +222,8 @@ TEST_CASE("08.1 a hundred thousand when_all, each in the one before, need no dee
   io_context context;
   cancel_source source{context};
   stack_use stack;
-  for (const int depth : {5'000, 100'000}) {  // what needs too much at 5,000 crashes at 100,000
+  for (const int depth :
+       {5'000, 100'000}) {  // a stack that grows too much at 5,000 overflows at 100,000
     context.run(check::level(context, source, depth, stack));
     UNSCOPED_INFO(
         "each end is a call in the one before: arrive() does not resume the joiner, it returns the "

@@ -45,7 +45,7 @@ TEST_CASE("08.2 the first to end wins, and the losers are canceled", "[08.2]") {
   io_context context;
   cancel_source losers{context};
   int canceled = 0;
-  UNSCOPED_INFO("the winner must cancel the others: they wait for what does not come");
+  UNSCOPED_INFO("the winner must cancel the others: they wait in vain");
   const auto first = context.run(uring::when_any(losers, listen(context, losers, canceled, {}),
                                                  name_after(context, 2, "the winner", {}),
                                                  listen(context, losers, canceled, {})));
@@ -111,7 +111,7 @@ TEST_CASE("08.2 an exception of the winner is thrown when the losers have ended"
   };
   io_context context;
   int canceled = 0;
-  UNSCOPED_INFO("to fail first is to end first");
+  UNSCOPED_INFO("a task that fails first has ended first");
   CHECK(context.run(check::what_it_throws(context, canceled)) == "the winner's");
   CHECK(canceled == 1);
 }
