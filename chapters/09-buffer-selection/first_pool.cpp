@@ -24,7 +24,7 @@ constexpr std::uint16_t group = 0;
 
 enum class kind : std::uint16_t { accept, recv, send, provide };
 
-// What a completion is told apart by.
+// Tells completions apart.
 struct tag {
   kind what;
   std::uint16_t buffer;

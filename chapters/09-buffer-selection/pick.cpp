@@ -29,7 +29,7 @@ using uring::task;
 constexpr uring::buffer_group group = 0;
 using two_buffers = std::array<std::array<std::byte, 16>, 2>;
 
-// A recv without a buffer, and all of its completion.
+// Prints the whole completion of a recv without a buffer.
 struct prepare_select {
   int fd;
 

@@ -4,7 +4,7 @@
 // Lifetime pool and sources outlive every run().
 // Threads  the one that runs the queue.
 // Errors   how a connection ends concerns that client only.
-// Rule     a buffer is not held while the client is waited for: the rest of a short send is copied.
+// Rule     no buffer is held while we wait for the client: the rest of a short send is copied.
 #pragma once
 
 #include <sys/socket.h>
@@ -31,7 +31,7 @@ class pool_echo {
 
   task<> run(int socket) {
     while (!given_up_.is_canceled()) {
-      // During a stop it takes only what is there already.
+      // During a stop it takes only bytes that are there already.
       const bool stops = waiting_.is_canceled();
       cancel_source& source = stops ? given_up_ : waiting_;
       received got = co_await recv_op(source, socket, pool_, stops ? MSG_DONTWAIT : 0);
@@ -51,7 +51,8 @@ class pool_echo {
     }
   }
 
-  // What the client did not take at once, however long it takes. False if the client is lost.
+  // Sends the bytes that the client did not take at once, however long that takes. False if the
+  // client is lost.
   task<bool> send_rest(int socket, std::span<const std::byte> rest) {
     while (!rest.empty()) {
       const io_result sent = co_await send_op(given_up_, socket, rest);

@@ -25,7 +25,7 @@ namespace {
 
 enum class kind : std::uint32_t { accept, recv, send };
 
-// What a completion is told apart by.
+// Tells completions apart.
 struct tag {
   kind what;
   std::int32_t fd;
@@ -80,7 +80,7 @@ void on_completion(uring::ring& ring, const uring::completion& done) {
   }
 }
 
-// So that the limit is near. The usual one is 1,024.
+// The limit is near then. The usual one is 1,024.
 void limit_descriptors(std::int64_t to) {
   ::rlimit limit{};
   common::check(::getrlimit(RLIMIT_NOFILE, &limit), "getrlimit");

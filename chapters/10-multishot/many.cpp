@@ -29,7 +29,7 @@ using uring::completion;
 
 constexpr uring::ring_options small_queues{.sq_entries = 4, .cq_entries = 4};
 
-// Says what comes, and keeps the clients.
+// Prints each completion, and keeps the clients.
 struct printed_accept : uring::io_operation {
   printed_accept() : io_operation{&on_completion} {}
 

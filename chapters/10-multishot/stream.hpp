@@ -47,7 +47,7 @@ class stream final : private multishot_request {
   // then is kept, and a later next() arms again.
   using multishot_request::disarm;
 
-  // After the last next(). When it returns nothing is in flight, and what nobody took is dropped.
+  // After the last next(). When it returns nothing is in flight, and items not taken are dropped.
   task<> end() {
     co_await disarm();
     arrived_.clear();
@@ -56,7 +56,7 @@ class stream final : private multishot_request {
   using multishot_request::is_armed;
   using multishot_request::queue;
 
-  // What has come and was not taken yet, and the first of it.
+  // How many items have come and were not taken yet, and the first of them.
   [[nodiscard]] std::size_t size() const noexcept { return arrived_.size(); }
   [[nodiscard]] const item& front() const noexcept { return arrived_.front(); }
   item take() {
@@ -89,7 +89,7 @@ class stream final : private multishot_request {
     item got = result_of(to.prepare_, done);
     const bool was_asked_to_end = !to.is_armed() && done.res == -ECANCELED;
     if (to.consumer_) {
-      // It was asked to end at the bound, and all items are taken by now: on with a new request.
+      // It was asked to end at the bound, and all items are taken by now: arm a new request.
       if (was_asked_to_end && to.ensure_armed(to.prepare_)) return;
       return to.hand_over(got);
     }
@@ -109,7 +109,7 @@ class stream final : private multishot_request {
     COURSE_TODO("10.4");
   }
 
-  // For a consumer that goes on: what it has waited for, or what was there.
+  // For a consumer that goes on: the item that it has waited for, or one that was there.
   item given() {
     if (handed_over_ != nullptr) return std::move(*std::exchange(handed_over_, nullptr));
     return size() > 0 ? take() : failed_with(ECANCELED);

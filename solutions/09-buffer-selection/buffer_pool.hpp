@@ -5,8 +5,8 @@
 // Lifetime the queue and the supply outlive it; it outlives every lease and every wait.
 // Threads  the one that runs the queue.
 // Errors   std::bad_alloc. A return terminates if the ring takes no more requests.
-// Rule     a lease is short. It is held while our own code runs, not for as long as a client
-//          pleases.
+// Rule     a lease is short. It is held while our own code runs, and never while we wait for a
+//          client.
 #pragma once
 
 #include <sys/socket.h>
@@ -139,16 +139,16 @@ struct [[nodiscard]] received {
   io_result result;
   buffer_lease lease;
 
-  // What has come, if anything has.
+  // The bytes that have come; empty if none have.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
     if (!lease || !result) return {};
     return lease.bytes().first(result.count());
   }
 };
 
-// For a client whose bytes have come when no buffer was left: waits for the next one that comes
-// home, and receives into it at once (MSG_DONTWAIT). -EAGAIN: its bytes are gone meanwhile, or
-// never were; -ECANCELED: `source` was canceled first.
+// For a client whose bytes have come when no buffer was left: waits for the next buffer that comes
+// home, and receives into it at once (MSG_DONTWAIT). The result is -EAGAIN if the bytes are gone by
+// then or never came, and -ECANCELED if `source` was canceled first.
 inline task<received> recv_into_next_return(cancel_source& source, int fd, buffer_pool& from) {
   // --8<-- [start:task-09-3b]
   buffer_lease next = co_await from.next_return(source);

@@ -4,7 +4,7 @@
 // Lifetime pool and sources outlive every run().
 // Threads  the one that runs the queue.
 // Errors   how a connection ends concerns that client only.
-// Rule     neither the echo nor its stream holds a buffer while the client is waited for.
+// Rule     neither the echo nor its stream holds a buffer while we wait for the client.
 #pragma once
 
 #include <sys/socket.h>
@@ -35,7 +35,7 @@ class stream_echo {
   task<> run(int socket) {
     recv_stream arriving{waiting_, {socket, &pool_}};
     co_await finally(echo(socket, arriving), arriving.end());
-    // What has arrived before the stop is echoed all the same, by chapter 09.
+    // Bytes that have arrived before the stop are echoed all the same, by chapter 09's code.
     if (waiting_.is_canceled()) co_await one_by_one_.run(socket);
   }
   // --8<-- [end:run]

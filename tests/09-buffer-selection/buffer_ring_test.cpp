@@ -33,7 +33,7 @@ namespace {
 
 constexpr std::uint16_t group = 3;
 
-// A recv from the group, and its whole completion: what the tasks make of it comes later.
+// A recv from the group, and its whole completion, without the code of later tasks.
 struct prepare_select {
   int fd;
   void operator()(::io_uring_sqe& sqe) const {
@@ -172,7 +172,7 @@ TEST_CASE("09.1 a ring that is refused leaves nothing behind", "[09.1]") {
   buffer_ring first{context, group, 4};
   const std::size_t before = mapped_pages();
   for (int i = 0; i < 100; ++i) {
-    INFO("to undo is not to unregister: the group belongs to the ring that has it");
+    INFO("a refused ring must not unregister the group, which belongs to the ring that has it");
     REQUIRE_THROWS_AS((buffer_ring{context, group, 4096}), std::system_error);
   }
   const std::size_t after = mapped_pages();

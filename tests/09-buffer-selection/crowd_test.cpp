@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Few buffers, many clients: everybody gets their own bytes, and every buffer comes home.
+// Few buffers, many clients: each client gets its own bytes, and every buffer comes home.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 #include <cstddef>
@@ -24,8 +24,8 @@ TEST_CASE("09 four buffers and two hundred clients: every byte comes back to its
       uring::serve_from_pool, course_test::all_rings[mode], {.count = 4, .bytes = 256}};
   std::mt19937 random{static_cast<unsigned>(mode)};
   UNSCOPED_INFO(
-      "a reply that is missing: a client starves; another's bytes: a buffer in two "
-      "places");
+      "a missing reply means that a client starves; another client's bytes mean that a buffer is "
+      "in two places");
   REQUIRE(course_test::echo_to_two_hundred(service.port(), random) == identical);
   UNSCOPED_INFO("a buffer has not come home");
   CHECK(service.lent_at_end() == 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task 09.4: what becomes of an echo that the socket does not take at once. The test is the kernel.
+// Task 09.4: an echo that the socket does not take at once. The test is the kernel.
 #include <liburing.h>
 #include <sys/socket.h>
 
@@ -73,7 +73,8 @@ class one_client {
 
 }  // namespace
 
-TEST_CASE("09 a client without a buffer asks again if all came home in the same turn", "[09]") {
+TEST_CASE("09 a client without a buffer asks again if all buffers came home in the same turn",
+          "[09]") {
   one_client client;
   client.add_another();
   const ::io_uring_sqe first = client.kernel.take();
@@ -109,7 +110,7 @@ TEST_CASE("09.4 an echo that is taken at once needs no copy and no second send",
   client.kernel.answer(send, 5);
   CHECK(client.buffer_is_home());
   const ::io_uring_sqe next = client.kernel.take();
-  UNSCOPED_INFO("when all was taken the next recv is due");
+  UNSCOPED_INFO("when all bytes were taken the next recv is due");
   CHECK(next.opcode == IORING_OP_RECV);
   client.kernel.answer(next, 0);
   CHECK(client.has_ended());
@@ -126,15 +127,15 @@ TEST_CASE("09.4 the rest of a short send begins where it stopped", "[09.4]") {
   std::ranges::fill(client.supply.bytes_of[0], std::byte{'X'});  // another client's bytes
   const ::io_uring_sqe rest = client.kernel.take();
   UNSCOPED_INFO(
-      "the rest begins where the first send stopped, and is a copy: the buffer is somebody "
-      "else's by now");
+      "the rest begins where the first send stopped, and is a copy: the buffer belongs to another "
+      "client by now");
   CHECK(bytes_of(rest) == "llo");
   client.kernel.answer(rest, 3);
   client.leaves();
   CHECK(client.has_ended());
 }
 
-TEST_CASE("09.4 a socket that is full has lost no client", "[09.4]") {
+TEST_CASE("09.4 a full socket does not mean that the client is lost", "[09.4]") {
   one_client client;
   client.receives("hello");
   client.kernel.answer(client.kernel.take(), -EAGAIN);
@@ -144,7 +145,7 @@ TEST_CASE("09.4 a socket that is full has lost no client", "[09.4]") {
   CHECK(client.buffer_is_home());
   const ::io_uring_sqe rest = client.kernel.take();
   CHECK(bytes_of(rest) == "hello");
-  UNSCOPED_INFO("this send may wait: it holds no buffer");
+  UNSCOPED_INFO("this send may wait, because it holds no buffer");
   CHECK((rest.msg_flags & MSG_DONTWAIT) == 0);
   client.kernel.answer(rest, 5);
   client.leaves();

@@ -175,7 +175,7 @@ TEST_CASE("09.2 an id may use all of its 16 bits", "[09.2]") {
   const buffer_lease lease =
       uring::take_buffer(pool, {.user_data = 0, .res = 1, .flags = in_buffer(32767)});
   REQUIRE(lease);
-  UNSCOPED_INFO("the id is what is left of the flags above IORING_CQE_BUFFER_SHIFT: 16 bits");
+  UNSCOPED_INFO("the id is the part of the flags above IORING_CQE_BUFFER_SHIFT: 16 bits");
   CHECK(lease.id() == 32767);
   CHECK(lease.bytes().data() == supply.bytes_of[32767].data());
 }

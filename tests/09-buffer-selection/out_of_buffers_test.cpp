@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task 09.3: no buffer is left. That is ordinary: whoever comes first gets the next one.
+// Task 09.3: no buffer is left, which is normal. The client that comes first gets the next one.
 #include <sys/socket.h>
 
 #include <array>
@@ -41,7 +41,7 @@ buffer_lease lend(buffer_pool& pool, std::uint16_t id) {
   return uring::take_buffer(pool, {.user_data = 0, .res = 1, .flags = in_buffer(id)});
 }
 
-// Notes who got which buffer, and holds it for a few turns.
+// Notes which client got which buffer, and holds it for a few turns.
 struct note {
   char who;
   int id;  // -1: none
@@ -60,7 +60,7 @@ task<> look(io_context& context, buffer_pool& pool, std::size_t& lent) {
   lent = pool.lent();
 }
 
-// What a client's wait came to.
+// How a client's wait ended.
 struct ended {
   std::string text;
   int error = 0;

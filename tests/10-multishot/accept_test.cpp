@@ -76,7 +76,7 @@ TEST_CASE("10.1 the last completion brings its client like any other", "[10.1]")
 TEST_CASE("10.1 a failed accept brings no client, and says why", "[10.1]") {
   const accepted got = result_of(-EMFILE);
   CHECK_FALSE(got.client.valid());
-  UNSCOPED_INFO("result keeps what the kernel said");
+  UNSCOPED_INFO("result keeps the kernel's answer");
   CHECK(got.result.error() == EMFILE);
 }
 

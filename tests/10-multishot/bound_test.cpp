@@ -64,7 +64,7 @@ TEST_CASE("10.4 at the bound the request is asked to end, and not before", "[10.
   here.kernel.turn({{cancel.user_data, 0}, {here.request, -ECANCELED}});
 }
 
-TEST_CASE("10.4 the request is asked once, and what comes before its end is kept", "[10.4]") {
+TEST_CASE("10.4 the request is asked once, and items that come before its end are kept", "[10.4]") {
   busy_consumer here;
   here.fill();
   const ::io_uring_sqe cancel = here.kernel.take();
@@ -72,11 +72,10 @@ TEST_CASE("10.4 the request is asked once, and what comes before its end is kept
   here.bring(6);
   UNSCOPED_INFO("one cancel is enough: it was asked to end already");
   CHECK(here.kernel.waiting() == 0);
-  UNSCOPED_INFO(
-      "an item was dropped: the request was asked to end, and what it brings still counts");
+  UNSCOPED_INFO("an item was dropped: the request was asked to end, and its items still count");
   CHECK(here.numbers.size() == 5);
   here.kernel.turn({{cancel.user_data, 0}, {here.request, -ECANCELED}});
-  UNSCOPED_INFO("that it was canceled is no item: nobody but the stream has asked for it");
+  UNSCOPED_INFO("-ECANCELED is no item here: only the stream has asked for it");
   CHECK(here.numbers.size() == 5);
   for (int i = 0; i < 5; ++i) here.go_on();
   UNSCOPED_INFO("first come, first served");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Few buffers, many clients, one request for each: everybody gets their own bytes, nobody starves,
-// and every buffer comes home.
+// Few buffers, many clients, one request for each: every client gets its own bytes, none starves,
+// and all buffers come home.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 #include <cstddef>
@@ -26,8 +26,8 @@ TEST_CASE("10 four buffers and two hundred clients: every byte comes back to its
       serve_from_streams, course_test::all_rings[mode], {.count = 4, .bytes = 256}};
   std::mt19937 random{static_cast<unsigned>(mode)};
   UNSCOPED_INFO(
-      "a reply that is missing: a client starves, or a request that has ended was not armed "
-      "again; bytes in another order: two requests receive from one socket");
+      "a missing reply means that a client starves, or that a request that has ended was not armed "
+      "again. Bytes in another order mean that two requests receive from one socket");
   REQUIRE(course_test::echo_to_two_hundred(service.port(), random) == identical);
   UNSCOPED_INFO("a buffer has not come home");
   CHECK(service.lent_at_end() == 0);

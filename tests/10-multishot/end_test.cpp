@@ -136,8 +136,7 @@ TEST_CASE("10.3 a throw between two items waits for the end of the stream", "[10
   CHECK(here.seen.text == "1 2 threw: between two items end");
 }
 
-TEST_CASE("10.4 a stop with completions queued: the consumer may take them, or end() drops them",
-          "[10.4]") {
+TEST_CASE("10.4 at a stop the consumer may take queued items, or end() drops them", "[10.4]") {
   for (const bool takes_them : {true, false}) {
     scene here;
     number_stream numbers{here.source, prepare_numbers{}};
@@ -175,7 +174,7 @@ TEST_CASE("10.4 a request that was asked to end at the bound is not asked again"
   CHECK(here.seen.text == "1 leaves end");
 }
 
-TEST_CASE("10.4 disarm() keeps what has come, and the next wait arms again", "[10.4]") {
+TEST_CASE("10.4 disarm() keeps the items that have come, and the next wait arms again", "[10.4]") {
   scene here;
   number_stream numbers{here.source, prepare_numbers{}};
   here.context.spawn(take_some(numbers, 1, here.seen));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the real kernel says to a prepared request, without a stream: every item, in order.
+// The real kernel's answers to a prepared request, without a stream: every item, in order.
 // Owns     the items.
 // Lifetime it stays until the request has ended, or the queue was closed.
 // Threads  the one that runs the queue.

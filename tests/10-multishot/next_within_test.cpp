@@ -69,7 +69,7 @@ TEST_CASE("10 an item that comes in time ends the deadline", "[10]") {
   CHECK(here.context.in_flight() == 0);
 }
 
-TEST_CASE("10 an item and its deadline in the same turn: the item is given once", "[10]") {
+TEST_CASE("10 an item that comes together with its deadline is given once", "[10]") {
   for (const bool item_is_first : {true, false}) {
     scene here;
     number_stream numbers{here.source, prepare_numbers{}};
@@ -100,7 +100,7 @@ TEST_CASE("10 a cancel of the stream ends a wait that has a deadline", "[10]") {
   CHECK(here.seen.text == "canceled");
 }
 
-TEST_CASE("10 a wait whose patience is gone already still takes what is there", "[10]") {
+TEST_CASE("10 a wait whose patience is gone already still takes an item that is there", "[10]") {
   scene here;
   number_stream numbers{here.source, prepare_numbers{}};
   cancel_source patience{here.context};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task 10.1: one request that receives all that a client says, each time in a buffer of the pool.
+// Task 10.1: one request that receives all bytes of a client, each time in a buffer of the pool.
 #include <liburing.h>
 #include <sys/socket.h>
 
@@ -78,7 +78,7 @@ TEST_CASE("10.1 one request asks for all bytes, each time in a buffer of the poo
   CHECK(sqe.msg_flags == 0);
 }
 
-TEST_CASE("10.1 one request brings all that a client says, and its end", "[10.1]") {
+TEST_CASE("10.1 one request brings all bytes of a client, and its end", "[10.1]") {
   real_pool here{8};
   socket_pair pair = unix_pair();
   heard_items all{prepare_recv_stream{pair.theirs.get(), &here.pool}};

@@ -138,7 +138,7 @@ TEST_CASE("10.3 a request is asked to end by a cancel of its own, once", "[10.3]
   UNSCOPED_INFO("with other flags it would end other requests, too");
   CHECK(cancel.cancel_flags == 0);
   UNSCOPED_INFO(
-      "its answer is for nobody (start_unheard): only the request's own completion counts");
+      "no operation needs its answer (start_unheard): only the request's own completion counts");
   CHECK(cancel.user_data != sqe.user_data);
   request.ask_to_end();
   UNSCOPED_INFO("it was asked already: one cancel is enough");
@@ -173,7 +173,7 @@ TEST_CASE("10.3 a request that was armed again can be asked again", "[10.3]") {
     CHECK(request.arm());
     const ::io_uring_sqe sqe = here.kernel.take();
     request.ask_to_end();
-    UNSCOPED_INFO("that an earlier request was asked to end says nothing about this one");
+    UNSCOPED_INFO("an earlier request was asked to end, but not this one");
     REQUIRE(here.kernel.waiting() == 1);
     const ::io_uring_sqe cancel = here.kernel.take();
     here.kernel.turn({{cancel.user_data, 0}, {sqe.user_data, -ECANCELED}});
@@ -208,7 +208,8 @@ TEST_CASE("10.3 disarm() of a request that is not in flight returns at once", "[
   CHECK(here.kernel.waiting() == 0);
 }
 
-TEST_CASE("10.3 disarm() of a request that was asked already waits, and asks no more", "[10.3]") {
+TEST_CASE("10.3 disarm() of a request that was asked already waits, and does not ask again",
+          "[10.3]") {
   scene here;
   noted request{here.source};
   CHECK(request.arm());

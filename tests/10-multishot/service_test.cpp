@@ -93,8 +93,7 @@ TEST_CASE("10 at the descriptor limit it waits for a client to leave, and accept
   here.finish();
 }
 
-TEST_CASE("10 a client that left before the limit was heard of is reason enough to try again",
-          "[10]") {
+TEST_CASE("10 if a client left before the limit was reported, the server accepts again", "[10]") {
   scripted_service here;
   here.kernel.turn({here.client_comes()});
   const std::uint64_t receiving = here.kernel.take().user_data;
@@ -104,7 +103,7 @@ TEST_CASE("10 a client that left before the limit was heard of is reason enough 
   const ::io_uring_sqe again = here.kernel.take();
   REQUIRE(again.opcode == IORING_OP_ACCEPT);
   here.kernel.answer(again, -EMFILE);
-  UNSCOPED_INFO("nobody has left since then: to try again is to spin");
+  UNSCOPED_INFO("no client has left since then: a server that tries again spins");
   REQUIRE(here.kernel.waiting() == 1);
   const ::io_uring_sqe pause = here.kernel.take();
   CHECK(pause.opcode == IORING_OP_TIMEOUT);

@@ -106,8 +106,8 @@ TEST_CASE("10.5 a client that does not read holds no buffer, and gets no more", 
   client.kernel.turn({client.in(3, "!"), {cancel.user_data, 0}});
   client.kernel.turn({client.says(-ECANCELED)});
   UNSCOPED_INFO(
-      "buffers wait for a client that does not read: those of the items that the stream has kept, "
-      "too. Copy what they hold");
+      "buffers wait for a client that does not read, also those of the items that the stream has "
+      "kept: copy their bytes");
   CHECK(client.lent() == 0);
   for (auto& [id, bytes] : client.supply.bytes_of) std::ranges::fill(bytes, std::byte{'X'});
   const ::io_uring_sqe rest = client.kernel.take();
@@ -115,7 +115,7 @@ TEST_CASE("10.5 a client that does not read holds no buffer, and gets no more", 
   CHECK(bytes_of(rest) == "llo and more!");
   CHECK((rest.msg_flags & MSG_DONTWAIT) == 0);
   client.kernel.answer(rest, 13);
-  UNSCOPED_INFO("it reads again: arm the request again");
+  UNSCOPED_INFO("the client reads again: arm the request again");
   REQUIRE(client.kernel.waiting() == 1);
   const ::io_uring_sqe again = client.kernel.take();
   CHECK(again.opcode == IORING_OP_RECV);
@@ -151,7 +151,7 @@ TEST_CASE("10.5 a client that is lost while its rest is sent ends, and leaves no
   CHECK(client.lent() == 0);
 }
 
-TEST_CASE("10.5 a client that is lost while it does not read gets no request more", "[10.5]") {
+TEST_CASE("10.5 a client that is lost while it does not read gets no further request", "[10.5]") {
   one_client client;
   client.kernel.turn({client.in(0, "hello")});
   client.kernel.answer(client.kernel.take(), 2);
@@ -178,7 +178,8 @@ TEST_CASE("10 a client whose bytes found no buffer stands in line, and is armed 
   CHECK(client.has_ended());
 }
 
-TEST_CASE("10 no buffer, and yet the request goes on: nobody receives beside it", "[10]") {
+TEST_CASE("10 if the request goes on although no buffer is left, nobody receives beside it",
+          "[10]") {
   one_client client;
   client.kernel.turn({client.in(0, "one"), client.says(-ENOBUFS, more)});
   client.kernel.answer(client.kernel.take(), 3);
@@ -188,7 +189,7 @@ TEST_CASE("10 no buffer, and yet the request goes on: nobody receives beside it"
   CHECK(client.has_ended());
 }
 
-TEST_CASE("10 a stop ends the request, and what has arrived is echoed", "[10]") {
+TEST_CASE("10 a stop ends the request, and bytes that have arrived are echoed", "[10]") {
   one_client client;
   client.kernel.turn({client.in(0, "one"), client.in(1, "two")});
   const ::io_uring_sqe send = client.kernel.take();

@@ -31,7 +31,7 @@ TEST_CASE("10.2 one request brings many items, in order", "[10.2]") {
   const ::io_uring_sqe request = here.kernel.take();
   CHECK(request.opcode == IORING_OP_POLL_ADD);
   here.kernel.answer(request, 1, more);
-  UNSCOPED_INFO("an item has come and the consumer was not resumed: who is to be, and when?");
+  UNSCOPED_INFO("an item has come and the consumer was not resumed");
   CHECK(here.seen.text == "1");
   here.kernel.turn({{request.user_data, 2, more}, {request.user_data, 3, more}});
   CHECK(here.seen.text == "1 2 3");
@@ -86,7 +86,7 @@ TEST_CASE("10.2 an error without F_MORE ends the request, and the next wait arms
   CHECK(here.seen.text == "-105 2");
 }
 
-TEST_CASE("10.4 what comes while nobody waits is kept, and taken before a request is armed",
+TEST_CASE("10.4 items that come while nobody waits are kept, and taken before a request is armed",
           "[10.4]") {
   scene here;
   number_stream numbers{here.source, prepare_numbers{}};
@@ -130,7 +130,7 @@ TEST_CASE("10.2 while the context stops no request is armed", "[10.2]") {
   const ::io_uring_sqe request = here.kernel.take();
   here.context.stop();
   here.kernel.answer(request, 1);
-  UNSCOPED_INFO("the last item is given, and the next wait would be for nothing");
+  UNSCOPED_INFO("the last item is given, and the next wait would be in vain");
   CHECK(here.seen.text == "1 canceled");
   CHECK(here.context.in_flight() == 1);  // the stop's own cancel
 }
