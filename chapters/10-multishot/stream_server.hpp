@@ -17,7 +17,7 @@
 
 namespace uring {
 
-// What the service takes its clients from.
+// The service takes its clients from it.
 class streamed_clients {
  public:
   streamed_clients(cancel_source& waiting, int listener) : clients_{waiting, {listener}} {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the kernel answers: each completion as a word or two, in the order in which they come.
+// The kernel's answers: each completion as a word or two, in the order in which they come.
 // Lifetime what a request points at must live until its answer was shown.
 // Threads  one at a time.
 // Errors   std::system_error if the ring fails.
@@ -29,8 +29,8 @@ namespace uring {
   return words;
 }
 
-// Submits what was prepared and shows what completes, until nothing more does. Returns how many
-// completions that were.
+// Submits the prepared requests and shows their completions, until no more come. Returns how many
+// came.
 inline int show_answers(ring& ring, std::string_view of_what) {
   constexpr std::chrono::milliseconds patience_ms{200};
   int answers = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a chain by linked() answers, in a queue of four places of which some are taken.
+// The answers to a chain of linked(), in a queue of four places, some of which are taken.
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ task<> say_later(io_context& context, const common::local_pair& pair) {
   pair.say("0123456789");
 }
 
-// What was written, with a dash for each byte that nobody had received by then.
+// The bytes that were written, with a dash for each byte that had not been received by then.
 std::string text_in(int file) {
   std::string text(10, ' ');
   text.resize(static_cast<std::size_t>(common::check(::pread(file, text.data(), 10, 0), "pread")));

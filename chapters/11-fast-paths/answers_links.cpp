@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a chain of two requests answers.
+// The answers to a chain of two requests.
 #include <liburing.h>
 
 #include <array>

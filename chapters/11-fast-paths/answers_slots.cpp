@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a slot of the table of files answers.
+// The answers to requests on a slot of the table of files.
 #include <liburing.h>
 
 #include <array>

@@ -12,8 +12,8 @@
 
 namespace uring {
 
-// Takes back what waits to be sent: that of a zero-copy send gets its notification. The descriptor
-// stays open. It does nothing to a socket that is no TCP connection.
+// Drops the bytes that wait to be sent, so that a zero-copy send gets its notification. The
+// descriptor stays open. It does nothing to a socket that is not a TCP connection.
 inline void reset_connection(int socket) noexcept {
   ::sockaddr nobody{};
   nobody.sa_family = AF_UNSPEC;

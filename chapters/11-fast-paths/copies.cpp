@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 11-copies: the same copy in four ways, and what a block costs in each.
+// 11-copies: the same copy in four ways, and the cost of a block in each.
 //
 //   ./course run 11:copies -- --by one-answer --count 100000
 #include <fcntl.h>

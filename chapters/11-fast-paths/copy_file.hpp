@@ -3,9 +3,9 @@
 // Owns     what it opens, until the task has ended.
 // Lifetime the context and the source of the cancel must outlive the task.
 // Threads  the one that runs the context.
-// Errors   std::system_error, std::runtime_error: a sentence with what was tried and what came. The
-//          target is then as it was before. Only if its folder cannot be synced, the new one is
-//          there, and may be lost with the power.
+// Errors   std::system_error, std::runtime_error: a sentence about what was tried and what failed.
+//          The target is then as it was before. Only if its folder cannot be synced, the new file
+//          is there, and a power failure may undo it.
 // Rule     regular files only: a pipe or a device has no length that a chain could be made for.
 // See      cp(1), which copies by copy_file_range(2) and is often faster
 #pragma once
@@ -45,14 +45,14 @@ struct copy_options {
   std::size_t chains = 4;            // at a time, each with a buffer of one block
 };
 
-// What is to be copied: a regular file, open for reading.
+// The file to copy: a regular file, open for reading.
 struct copy_source {
   common::unique_fd fd;
   struct ::stat found;
 };
 
-// O_NONBLOCK lets the open of a FIFO return, so that it can be refused. It must not stay: with it
-// io_uring does not wait for the disk, and says EAGAIN.
+// O_NONBLOCK lets the open of a FIFO return, so that it can be refused. The flag must not stay:
+// with it io_uring does not wait for the disk, and answers EAGAIN.
 [[nodiscard]] inline copy_source open_source(const std::string& path) {
   constexpr int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   copy_source opened{common::unique_fd{common::check(::open(path.c_str(), flags), path)}, {}};
@@ -62,7 +62,7 @@ struct copy_source {
   return opened;
 }
 
-// Refuses what must not be replaced by a copy of `source`.
+// Refuses a target that must not be replaced by a copy of `source`.
 inline void check_target(const std::string& path, const copy_source& source) {
   if (path.empty()) throw std::runtime_error{"the target's name is empty"};
   const std::optional<struct ::stat> old = find_file(path);
@@ -103,7 +103,7 @@ inline task<> copy_extents(linked_copy& copy, file_extents& parts, fixed_buffer 
   while (const std::optional<extent> part = parts.next()) co_await copy.copy(*part, buffer);
 }
 
-// All bytes that the source had when it was opened, and what it has grown by meanwhile.
+// All bytes that the source had when it was opened, and those that were added since.
 // A failure cancels the other chains, by `chains`.
 inline task<> copy_content(cancel_source& chains, linked_copy& copy, const copy_source& source,
                            const copy_options& options, const copy_buffers& buffers) {
@@ -118,7 +118,7 @@ inline task<> copy_content(cancel_source& chains, linked_copy& copy, const copy_
   co_await copy.copy_rest(size, buffers[0]);
 }
 
-// To know of a source that lost bytes which were not looked for, in a hole for example.
+// Notices a source that lost bytes which were not read, in a hole for example.
 inline void check_size(const copy_source& source) {
   struct ::stat now{};
   common::check(::fstat(source.fd.get(), &now), "fstat of the source");

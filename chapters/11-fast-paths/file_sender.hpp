@@ -47,7 +47,7 @@ struct served_file {
   int fd;
   file_ref ref;  // the same file, for requests
   send_method method;
-  std::size_t piece_bytes = 256 * 1024;  // what goes through a pipe or a block at a time
+  std::size_t piece_bytes = 256 * 1024;  // how much goes through a pipe or a block at a time
 };
 
 class file_sender {
@@ -96,8 +96,8 @@ class file_sender {
     return send_all(given_up_, socket, data);
   }
 
-  // A client that leaves, or is given up, is nothing to report. A file that cannot be read is, and
-  // so is memory that may not be locked.
+  // A client that leaves, or is given up, is not reported. A file that cannot be read is, and so is
+  // memory that may not be locked.
   static void report(const std::exception_ptr& error) {
     try {
       std::rethrow_exception(error);

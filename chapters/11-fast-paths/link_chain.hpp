@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Requests of which each begins when the one before it has succeeded, all of them submitted at
-// once: nobody has to wake up in between.
+// Requests, each of which begins when the one before it has succeeded. All of them are submitted at
+// once, so the program need not wake up in between.
 // Owns     nothing; linked.hpp has the requests, and an operation for each.
 // Lifetime it lives in the awaiting frame, which goes on when all of them are over, because until
 //          then the kernel knows their addresses.
@@ -9,8 +9,8 @@
 //          those after it end with -ECANCELED and have done nothing. A recv or send that is short
 //          breaks it only with MSG_WAITALL.
 // Rule     a chain ends where a submission ends, so all of it is submitted together, or it is none.
-//          Hard links go on whatever happens to a request that has begun. Then a cancel ends what
-//          is under way, and not what comes after it.
+//          Hard links go on whatever happens to a request that has begun. Then a cancel ends the
+//          request that is under way, and not those after it.
 // See      io_uring_enter(2): IOSQE_IO_LINK, IOSQE_IO_HARDLINK, IOSQE_CQE_SKIP_SUCCESS
 #pragma once
 
@@ -37,7 +37,7 @@ namespace uring {
   return std::max(entries / 2, std::min(entries, 2U));
 }
 
-// What does not depend on the requests: an operation for each, and how many have not completed.
+// The parts that do not depend on the requests: an operation for each, and how many are in flight.
 class link_chain {
  public:
   // If the chain was canceled before it began, none is started: then `done` keeps -ECANCELED.

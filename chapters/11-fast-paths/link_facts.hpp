@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How often a chain wakes the program, and what is linked to a transfer that came out short.
+// How often a chain wakes the program, and how a request ends that is linked to a short transfer.
 // Errors   std::system_error.
 // See      io_uring_enter(2): IOSQE_IO_LINK, IOSQE_CQE_SKIP_SUCCESS
 #pragma once

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The new content of a file, under a name of its own until it is complete. Then it takes the file's
-// place at once: whoever opens the file finds the old content or all of the new, and never a part.
+// place at once: a program that opens the file finds the old content or all of the new one.
 // Owns     the new file, and its name until commit(); without commit() both are gone again.
 // Lifetime as long as the object.
 // Threads  one at a time.
-// Errors   std::system_error, std::runtime_error: what stands in the way.
+// Errors   std::system_error, std::runtime_error, with the reason.
 // Rule     the file's folder must be writable, and other hard links of the file keep what they had.
 //          A file that may not be written to is not replaced, though the folder would allow it.
 //          The new one is the user's own, with the old one's permissions.
@@ -37,7 +37,7 @@ namespace uring {
   common::throw_error(error, path);  // a link that leads nowhere, among others
 }
 
-// What is at `path`, if anything is.
+// The file at `path`, if there is one.
 [[nodiscard]] inline std::optional<struct ::stat> find_file(const std::string& path) {
   struct ::stat found{};
   if (::stat(path.c_str(), &found) == 0) return found;
@@ -76,7 +76,7 @@ class replacement {
     is_complete_ = true;
     const common::unique_fd folder{
         common::check(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder_)};
-    // That the name lasts, too; EINVAL: a file system that has no such thing.
+    // So that the name lasts, too. EINVAL: the file system cannot sync a folder.
     if (::fsync(folder.get()) == -1 && errno != EINVAL) common::throw_errno("fsync of " + folder_);
   }
 

@@ -5,8 +5,8 @@
 // Threads  the one that runs the queue. Each splice occupies a thread of the kernel while it waits.
 // Errors   std::system_error; std::runtime_error if the file ends before the part does. Either way
 //          the pipe may still hold bytes, and must not be used for anybody else.
-// Rule     splice(2) wants a pipe on one side. What has gone in has to come out before more goes
-//          in: a splice into a full pipe waits for a reader, and that would be ourselves.
+// Rule     splice(2) wants a pipe on one side. Bytes that have gone in have to come out before more
+//          go in: a splice into a full pipe waits for a reader, and we are the only one.
 // See      splice(2), io_uring_prep_splice(3), pipe(7)
 #pragma once
 

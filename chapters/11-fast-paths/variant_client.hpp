@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What all kinds of echo share: a client, the loop that most of them are, and the end at a stop.
+// The parts that all kinds of echo share: a client, the loop of most kinds, and the end at a stop.
 // Owns     nothing.
 // Lifetime the sources, the queue and what the clients share outlive every task.
 // Threads  the one that runs the queue.
 // Errors   how a connection ends concerns that client only.
-// Rule     a kind differs from the others in how it receives and sends, and in nothing else: so
-//          what differs in a measurement is that.
+// Rule     a kind differs from the others in how it receives and sends, and in nothing else. So
+//          that alone makes the difference in a measurement.
 #pragma once
 
 #include <sys/socket.h>
@@ -29,7 +29,7 @@
 
 namespace uring {
 
-// A socket, and what ends the waits for it.
+// A socket, and the sources that end the waits for it.
 struct variant_client {
   cancel_source& waiting;   // for bytes: until a stop is asked for
   cancel_source& given_up;  // for room as well: until the time for the stop is over
@@ -38,7 +38,7 @@ struct variant_client {
   [[nodiscard]] int socket() const noexcept { return file.number; }
 };
 
-// Nothing but how large each client's own buffer is: what most kinds need.
+// Only the size of each client's own buffer, which is all that most kinds need.
 struct own_buffers {
   static constexpr std::uint8_t file_flags = 0;
 
@@ -70,7 +70,7 @@ task<> echo_by(variant_client client, std::span<std::byte> buffer) {
   }
 }
 
-// Gives what has arrived already, and then EOF: a stop does not wait for what was not sent yet.
+// Gives the bytes that have arrived, and then EOF: a stop does not wait for further bytes.
 struct prepare_last_recv {
   int socket;
   std::span<std::byte> into;
@@ -100,7 +100,7 @@ inline auto send_plain(const variant_client& client, std::span<const std::byte> 
 template <typename Shared>
 using echo_function = task<>(variant_client client, Shared& shared);
 
-// A kind as echo_service wants it. After a stop it echoes what has arrived already.
+// A kind as echo_service wants it. After a stop it echoes the bytes that have arrived.
 template <typename Shared, echo_function<Shared>* echo>
 class variant_echo {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who waits for a request that cannot be done at once: nobody, or a thread of the kernel.
+// Whether a thread of the kernel waits for a request that cannot be done at once.
 // Threads  it counts those of the whole process.
 // Errors   std::system_error.
 // See      io_uring_register(2): IORING_REGISTER_IOWQ_MAX_WORKERS
@@ -39,7 +39,7 @@ namespace uring {
   return count;
 }
 
-// While these requests wait, or what is left of them after `meanwhile`. The end of the ring cancels
+// While these requests wait, or those that are left after `meanwhile`. The end of the ring cancels
 // them.
 inline std::int64_t workers_while(
     const std::vector<prepare_fact>& waiting, std::uint8_t link = 0,

@@ -100,7 +100,7 @@ class [[nodiscard("submitted when awaited")]] send_zc_op : io_operation {
 };
 static_assert(std::is_trivially_destructible_v<send_zc_op>, "it may stand beside co_await");
 
-// All of it. The next send begins when the notification of the last has come.
+// Sends all of it. The next send begins when the notification of the last has come.
 inline task<> send_all_zc(io_handle io, int socket, std::span<const std::byte> data) {
   while (!data.empty()) {
     const zero_copy_sent sent = co_await send_zc_op{io, socket, data};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a zero-copy send answers, and when.
+// The answers to a zero-copy send, and when they come.
 #include <liburing.h>
 #include <sys/socket.h>
 

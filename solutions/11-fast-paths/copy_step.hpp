@@ -19,7 +19,7 @@ struct copy_step {
 
   action what;
   file_ref file;
-  fixed_buffer block;  // as many bytes as are to be moved
+  fixed_buffer block;  // of as many bytes as the step moves
   std::uint64_t offset;
 
   void operator()(::io_uring_sqe& sqe) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A chain of requests on a ring of its own, and what it tells the program that waits: what the
-// facts of 11-facts are made of. By hand, because the runtime wants a completion for each request.
+// A chain of requests on a ring of its own, and what it tells the program that waits: 11-facts is
+// made of these. It is written by hand, because the runtime wants a completion for each request.
 // Errors   std::system_error if the ring fails.
 #pragma once
 
@@ -23,7 +23,7 @@ inline void print_fact(const char* what, std::int64_t number) {
   std::printf("  %s: %jd\n", what, std::intmax_t{number});
 }
 
-// A count of bytes, and if there is none, why.
+// A count of bytes, or the reason why there is none.
 inline void print_bytes(const char* what, std::int32_t res) {
   if (res >= 0) return print_fact(what, res);
   std::printf("  %s: 0 bytes, %s\n", what, common::describe_errno(res).c_str());
@@ -64,7 +64,7 @@ inline chain_outcome run_chain(const std::vector<prepare_fact>& requests,
   return seen;
 }
 
-// Only the last tells of its success, so that the program hears of the chain's end alone.
+// Only the last request reports its success, so that the program is woken by the chain's end alone.
 inline std::vector<prepare_fact> without_success(std::vector<prepare_fact> requests) {
   for (std::size_t i = 0; i + 1 < requests.size(); ++i) {
     requests[i] = [plain = requests[i]](::io_uring_sqe& sqe) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The parts of a file that hold data, one after the other: what a sparse file has between them was
-// never written, and is not copied.
+// The parts of a file that hold data, one after the other. The holes of a sparse file between them
+// were never written, and are not copied.
 // Lifetime the descriptor must outlive it.
 // Threads  one at a time.
 // Errors   none: a file system that knows nothing of holes has data from one end to the other.

@@ -6,7 +6,7 @@
 // Errors   std::system_error that says what was tried and at which byte; std::runtime_error if the
 //          source ends too early. -ECANCELED is thrown as well.
 // Rule     a request's length is fixed before the request in front of it has run. So a chain reads
-//          what the file is known to have; where it breaks, single requests find out why.
+//          only bytes that the file surely has; where it breaks, single requests find out why.
 #pragma once
 
 #include <algorithm>
@@ -67,8 +67,8 @@ class linked_copy {
     return steps;
   }
 
-  // What the source has from `at` on, however much that has become: a file may grow, and one of
-  // /proc has no size at all. Returns where it ends.
+  // Copies the source from `at` to its present end: a file may grow, and one of /proc has no size.
+  // Returns where it ends.
   task<std::uint64_t> copy_rest(std::uint64_t at, fixed_buffer buffer) {
     while (true) {
       const extent next{at, at + buffer.bytes.size()};
@@ -78,8 +78,8 @@ class linked_copy {
     }
   }
 
-  // Copies what one read and one write move, of the first block of `part`: at least a byte, or 0 at
-  // the end of the source.
+  // Copies as much of the first block of `part` as one read and one write move: at least a byte, or
+  // 0 at the end of the source.
   task<std::size_t> copy_some(extent part, fixed_buffer buffer) const;
 
  private:

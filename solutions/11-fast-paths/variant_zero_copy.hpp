@@ -22,7 +22,7 @@
 
 namespace uring {
 
-// All of it, or false: the client is lost.
+// Sends all of it. False: the client is lost.
 inline task<bool> send_by_copy(variant_client client, std::span<std::byte> unsent) {
   while (!unsent.empty()) {
     const io_result sent = co_await send_plain(client, unsent);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All kinds of echo by name: what --kind takes, what each is, and what runs it.
+// All kinds of echo: the name for --kind, a description, and the function that runs it.
 #pragma once
 
 #include <liburing.h>

@@ -155,7 +155,7 @@ void compare_broken_streams(const std::string& program) {
 
 void compare_without_rights(const std::string& program) {
   if (::geteuid() == 0 && ::access("/usr/bin/setpriv", X_OK) != 0) {
-    SKIP("root may read everything, and there is no setpriv to become somebody else");
+    SKIP("root may read everything, and there is no setpriv to become another user");
   }
   const std::string as_nobody =
       ::geteuid() == 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";

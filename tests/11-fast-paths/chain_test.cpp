@@ -111,7 +111,8 @@ TEST_CASE("11.2 every request but the last has the flag that links it to the nex
     CHECK((each.flags & link_flags) == IOSQE_IO_LINK);
   }
   UNSCOPED_INFO(
-      "the last request is linked to whatever somebody else submits next, which then waits for it");
+      "the last request is linked to the next one that other code submits, which then waits for "
+      "it");
   CHECK((last.flags & link_flags) == 0);
   kernel.turn({{first.user_data, 0}, {second.user_data, 0}, {last.user_data, 0}});
   CHECK(has_ended);
@@ -132,7 +133,7 @@ TEST_CASE("11.2 a link is added to the flags that a request has", "[11.2]") {
   context.spawn(check::read_slots(context, buffer));
   const ::io_uring_sqe first = kernel.take();
   const ::io_uring_sqe last = kernel.take();
-  UNSCOPED_INFO("with = instead of |= slot 3 becomes descriptor 3, somebody else's file");
+  UNSCOPED_INFO("with = instead of |= slot 3 becomes descriptor 3, which is another file");
   CHECK(first.flags == (IOSQE_FIXED_FILE | IOSQE_IO_LINK));
   CHECK(last.flags == IOSQE_FIXED_FILE);
   kernel.turn({{first.user_data, 8}, {last.user_data, 8}});
@@ -220,12 +221,13 @@ TEST_CASE("11.2 each request begins when the one before it has succeeded", "[11.
     CHECK(ended == std::array{5, 5});
     std::array<char, 8> got{};
     REQUIRE(::read(out.read.get(), got.data(), got.size()) == 5);
-    UNSCOPED_INFO("the write took what was in the buffer before the read had filled it");
+    UNSCOPED_INFO("the write took the bytes that were in the buffer before the read had filled it");
     CHECK(std::string{got.data(), 5} == "hello");
   }
 }
 
-TEST_CASE("11.2 what fails or is short breaks the chain, and the rest does nothing", "[11.2]") {
+TEST_CASE("11.2 a request that fails or is short breaks the chain, and the rest does nothing",
+          "[11.2]") {
   io_context context;
   const pipe_ends in = make_pipe();
   const pipe_ends out = make_pipe(O_CLOEXEC | O_NONBLOCK);
@@ -238,7 +240,7 @@ TEST_CASE("11.2 what fails or is short breaks the chain, and the rest does nothi
   CHECK(is_empty(out.read));
 }
 
-TEST_CASE("11.2 a hard link goes on, whatever has happened", "[11.2]") {
+TEST_CASE("11.2 a chain with hard links goes on in any case", "[11.2]") {
   struct check {
     static task<three> hard(io_context& context, int from, int to, std::span<std::byte> buffer) {
       const auto ended = co_await uring::hard_linked(uring::read_op(context, -1, buffer),
@@ -325,7 +327,7 @@ TEST_CASE("11.2 a chain with one answer is in flight once, and ends with its las
   constexpr std::uint8_t both = IOSQE_IO_LINK | IOSQE_CQE_SKIP_SUCCESS;
   CHECK((first.flags & both) == both);
   CHECK((second.flags & both) == both);
-  UNSCOPED_INFO("nothing would tell that the chain has ended: the last request has to complete");
+  UNSCOPED_INFO("nothing would report the end of the chain: the last request has to complete");
   CHECK((last.flags & both) == 0);
   kernel.answer(last, 5);
   REQUIRE(chain.has_ended);
@@ -334,7 +336,8 @@ TEST_CASE("11.2 a chain with one answer is in flight once, and ends with its las
   CHECK(context.in_flight() == 0);
 }
 
-TEST_CASE("11.2 a chain with one answer that breaks ends with what has broken it", "[11.2]") {
+TEST_CASE("11.2 a chain with one answer that breaks ends with the request that broke it",
+          "[11.2]") {
   io_context context;
   manual_ring kernel{context};
   cancel_source source{context};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A copy of a file that somebody else changes meanwhile, and what a copy is made of.
+// A copy of a file that another program changes meanwhile, and the parts that a copy is made of.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -74,7 +74,7 @@ TEST_CASE("11 a sparse source that loses its end meanwhile leaves no copy", "[11
   CHECK(folder.names() == "a");
 }
 
-TEST_CASE("11 what a source has grown by is copied, too", "[11]") {
+TEST_CASE("11 bytes that are added to a source meanwhile are copied, too", "[11]") {
   const test_folder folder;
   const std::string from = folder.add("a", noise(1 << 20));
   io_context context;
@@ -86,7 +86,7 @@ TEST_CASE("11 what a source has grown by is copied, too", "[11]") {
   CHECK(folder.content("b").size() == (1 << 20) + 10'000);
 }
 
-TEST_CASE("11 a copy that is canceled leaves what was there, and no descriptor", "[11]") {
+TEST_CASE("11 a copy that is canceled leaves the old target, and no descriptor", "[11]") {
   for (const uring::ring_options& options : course_test::all_rings) {
     const test_folder folder;
     const std::string from = folder.add("a", noise(4 << 20));

@@ -114,7 +114,7 @@ TEST_CASE("11.3 each block is read and written, and the last is as long as what 
   CHECK(test.ended == "well");
 }
 
-TEST_CASE("11.3 a part of one byte, and a part of one block", "[11.3]") {
+TEST_CASE("11.3 a part may be as short as one byte, or exactly one block", "[11.3]") {
   for (const std::uint64_t bytes : {1U, 99U, 100U}) {
     copying test;
     test.start({0, bytes});
@@ -129,7 +129,8 @@ TEST_CASE("11.3 a part of one byte, and a part of one block", "[11.3]") {
   }
 }
 
-TEST_CASE("11.3 after a short read it goes on with what is not in the target", "[11.3]") {
+TEST_CASE("11.3 after a short read the copy goes on with the bytes that are not in the target",
+          "[11.3]") {
   copying test;
   test.start({0, 400});
   const std::vector<::io_uring_sqe> chain = test.take_chain();
@@ -149,7 +150,7 @@ TEST_CASE("11.3 after a short read it goes on with what is not in the target", "
   CHECK(test.ended == "well");
 }
 
-TEST_CASE("11.3 after a short write it goes on behind what was written", "[11.3]") {
+TEST_CASE("11.3 after a short write the copy goes on behind the written bytes", "[11.3]") {
   copying test;
   test.start({0, 300});
   const std::vector<::io_uring_sqe> chain = test.take_chain();
@@ -165,7 +166,7 @@ TEST_CASE("11.3 after a short write it goes on behind what was written", "[11.3]
   CHECK(test.ended == "well");
 }
 
-TEST_CASE("11.3 a short write at the very end of a chain is no end of the copy", "[11.3]") {
+TEST_CASE("11.3 a short write at the very end of a chain does not end the copy", "[11.3]") {
   copying test;
   test.start({0, 200});
   const std::vector<::io_uring_sqe> chain = test.take_chain();
@@ -283,7 +284,7 @@ TEST_CASE("11.3 whatever is short or interrupted, the copy is whole", "[11.3]") 
   }
 }
 
-TEST_CASE("11.3 parts of every size, on every ring", "[11.3]") {
+TEST_CASE("11.3 parts of every size are copied on every ring", "[11.3]") {
   const test_folder folder;
   const std::string content = noise(10'000);
   folder.add("source", content);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// link_cp from outside: it copies everything, or says why not and leaves what was there.
+// link_cp from outside: it copies everything, or says why not and leaves the old target.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -119,13 +119,13 @@ TEST_CASE("11 link_cp leaves holes where they were", "[11]") {
   CHECK(found.st_blocks * 512 < 10'000'000);
 }
 
-TEST_CASE("11 link_cp copies a file that says it has no bytes, and has some", "[11]") {
+TEST_CASE("11 link_cp copies a file whose size is 0 although it has bytes", "[11]") {
   const test_folder folder;
   REQUIRE(copy("/proc/version", folder.path("b")).status == exited(0));
   CHECK_THAT(folder.content("b"), ContainsSubstring("Linux"));
 }
 
-TEST_CASE("11 link_cp replaces what was there, with its mode", "[11]") {
+TEST_CASE("11 link_cp replaces the old target, and keeps its mode", "[11]") {
   const test_folder folder;
   const std::string from = folder.add("a", "new");
   const std::string to = folder.add("b", "old, and longer");
@@ -174,7 +174,7 @@ TEST_CASE("11 link_cp does not copy a file onto itself", "[11]") {
   CHECK(folder.names() == "a h l");
 }
 
-TEST_CASE("11 link_cp refuses what is no regular file, and does not wait for it", "[11]") {
+TEST_CASE("11 link_cp refuses all but regular files, and does not wait for them", "[11]") {
   const test_folder folder;
   const std::string from = folder.add("a", "x");
   REQUIRE(::mkfifo(folder.path("f").c_str(), 0600) == 0);
@@ -208,7 +208,7 @@ TEST_CASE("11 link_cp says what is missing", "[11]") {
 
 TEST_CASE("11 link_cp needs the right to read, and to write", "[11]") {
   if (::geteuid() == 0 && ::access("/usr/bin/setpriv", X_OK) != 0) {
-    SKIP("root may do everything, and there is no setpriv to become somebody else");
+    SKIP("root may do everything, and there is no setpriv to become another user");
   }
   const std::string as_nobody =
       ::geteuid() == 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";
@@ -230,7 +230,7 @@ TEST_CASE("11 link_cp needs the right to read, and to write", "[11]") {
                 "EACCES");
 }
 
-TEST_CASE("11 link_cp that may not write so much leaves what was there", "[11]") {
+TEST_CASE("11 link_cp that may not write so much leaves the old target", "[11]") {
   const test_folder folder;
   folder.add("a", noise(1 << 20));
   folder.add("b", "old");
@@ -261,7 +261,7 @@ TEST_CASE("11 link_cp to a file system that is full leaves nothing", "[11]") {
   CHECK_THAT(ended.stderr_text, ContainsSubstring("ENOSPC"));
 }
 
-TEST_CASE("11 link_cp that is stopped leaves what was there", "[11]") {
+TEST_CASE("11 link_cp that is stopped leaves the old target", "[11]") {
   for (const int signal : {SIGTERM, SIGINT}) {
     const test_folder folder;
     folder.add("a", std::string(32 << 20, 'x'));

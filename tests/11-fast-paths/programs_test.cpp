@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The chapter's small programs: what they print is what the page says, on this kernel.
+// The chapter's small programs print what the page says, on this kernel.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <string>
@@ -21,7 +21,7 @@ finished_program run(const std::string& name, const std::vector<std::string>& ar
   return course_test::run_program(course_test::program(name), arguments);
 }
 
-// What follows a line's title.
+// The text behind a line's title.
 std::string answer_to(const std::string& text, const std::string& title) {
   const std::size_t at = text.find(title + " ");
   REQUIRE(at != std::string::npos);
@@ -32,7 +32,7 @@ std::string answer_to(const std::string& text, const std::string& title) {
 
 }  // namespace
 
-TEST_CASE("11 answers shows what becomes of links", "[11]") {
+TEST_CASE("11 answers shows how linked requests end", "[11]") {
   const std::string text = run("11-answers", {"--about", "links"}).stdout_text;
   CHECK(answer_to(text, "10 of 10 bytes") == "1: 10   2: 10");
   CHECK(answer_to(text, "100 of 10 bytes") == "1: 10   2: ECANCELED");
@@ -48,7 +48,7 @@ TEST_CASE("11 answers shows a chain that a full queue does not cut", "[11]") {
              ContainsSubstring("3 of 4 places taken: received 10, wrote 10: 0123456789"));
 }
 
-TEST_CASE("11 answers shows what becomes of slots", "[11]") {
+TEST_CASE("11 answers shows what a slot does", "[11]") {
   const std::string text = run("11-answers", {"--about", "slots"}).stdout_text;
   CHECK(answer_to(text, "slot 0, with a file") == "1: 10");
   CHECK(answer_to(text, "slot 1, empty") == "1: EBADF");

@@ -166,7 +166,7 @@ TEST_CASE("11 send_file resets a client whose file has become shorter", "[11]") 
   }
 }
 
-TEST_CASE("11 send_file says what it cannot serve", "[11]") {
+TEST_CASE("11 send_file names the file that it cannot serve", "[11]") {
   const test_folder folder;
   const auto run = [](const words& arguments) {
     return course_test::run_program(course_test::program("11-send_file"), arguments);

@@ -98,7 +98,7 @@ TEST_CASE("11.1 when every slot is taken, the descriptor itself is used", "[11.1
   registered_files table{context, 1};
   const file_slot first = table.add(fd.get());
   file_slot second;
-  UNSCOPED_INFO("a full table is ordinary, and no error: add() returns an empty slot");
+  UNSCOPED_INFO("a full table is not an error: add() returns an empty slot");
   REQUIRE_NOTHROW(second = table.add(fd.get()));
   CHECK_FALSE(second);
   const file_ref file = uring::file_of(second, fd.get());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task 11.4: from a file to a socket through a pipe, whatever is short on the way.
+// Task 11.4: from a file to a socket through a pipe, even if transfers are short.
 #include <fcntl.h>
 #include <liburing.h>
 #include <sys/socket.h>
@@ -102,7 +102,7 @@ struct sending {
 
 }  // namespace
 
-TEST_CASE("11.4 what has gone into the pipe comes out of it before more goes in", "[11.4]") {
+TEST_CASE("11.4 bytes that have gone into the pipe come out of it before more go in", "[11.4]") {
   sending test;
   test.start({0, 2 * room});
   CHECK(test.take() == "in 65536 at 0");
@@ -192,7 +192,7 @@ TEST_CASE("11.4 an error is thrown, and says on which side", "[11.4]") {
   CHECK_THAT(writing.ended, ContainsSubstring("EPIPE"));
 }
 
-TEST_CASE("11.4 a file that has become shorter is an error, and no endless loop", "[11.4]") {
+TEST_CASE("11.4 a file that has become shorter is an error, and not an endless loop", "[11.4]") {
   sending test;
   test.start({0, 100});
   CHECK(test.take() == "in 100 at 0");

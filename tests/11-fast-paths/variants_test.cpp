@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kinds of echo, where they part: the test is the kernel. That all of them keep what every
-// server keeps, the echo contract shows.
+// The kinds of echo, where they differ: the test is the kernel. The echo contract shows that all of
+// them keep what every server keeps.
 #include <liburing.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -50,7 +50,7 @@ class one_client {
     add();
   }
   one_client(one_client&&) = delete;
-  // What the test has not answered ends now, and with it the frames: before what they refer to.
+  // Requests that the test has not answered end now, and with them the frames.
   ~one_client() {
     while (ended_ < started_ && kernel.waiting() > 0) kernel.answer(kernel.take(), -ECANCELED);
   }
@@ -106,7 +106,7 @@ TEST_CASE("11 a linked echo sends and receives in one submission", "[11]") {
   client.kernel.answer(next, -ECONNRESET);
 }
 
-TEST_CASE("11 a link that broke is made again, with what was not sent", "[11]") {
+TEST_CASE("11 a link that broke is made again, with the bytes that were not sent", "[11]") {
   one_client<own_buffers> client{&uring::echo_linked};
   client.kernel.answer(client.kernel.take(), "hello");
   const ::io_uring_sqe send = client.kernel.take();

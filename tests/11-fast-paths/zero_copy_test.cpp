@@ -112,7 +112,9 @@ TEST_CASE("11.5 the frame goes on after the notification, with the count of the 
   CHECK(test.context.in_flight() == 1);
   test.answer(0, notification);
   REQUIRE(test.ended.has_ended);
-  UNSCOPED_INFO("0 is the notification's res, and no count: what was sent, the first one says");
+  UNSCOPED_INFO(
+      "0 is the notification's res, and no count: the first completion says how many bytes were "
+      "sent");
   CHECK(test.ended.res == 60);
   CHECK(test.context.in_flight() == 0);
 }
@@ -129,7 +131,7 @@ TEST_CASE("11.5 a send that fails at once has one completion", "[11.5]") {
   sending test;
   test.answer(-EINVAL);
   UNSCOPED_INFO(
-      "no IORING_CQE_F_MORE: no notification follows, and who waits for it waits for ever");
+      "there is no IORING_CQE_F_MORE, so no notification follows: a wait for it never ends");
   REQUIRE(test.ended.has_ended);
   CHECK(test.ended.res == -EINVAL);
 }
@@ -228,7 +230,7 @@ TEST_CASE("11.5 when the send has returned, its bytes may be overwritten", "[11.
   }
 }
 
-TEST_CASE("11.5 all of it arrives, however short each send is", "[11.5]") {
+TEST_CASE("11.5 all bytes arrive, however short each send is", "[11.5]") {
   course_test::require_feature("send_zc");
   const std::string content = course_test::noise(200'000);
   for (const uring::ring_options& options : course_test::all_rings) {
