@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What must be awaited at the end of a coroutine, however it ends: a destructor cannot co_await.
+// Awaits a cleanup at the end of a coroutine, however it ends: a destructor cannot co_await.
 // Owns     both tasks.
 // Lifetime what they refer to must live until this task has ended.
 // Threads  that of the coroutine which awaits it.
-// Errors   what `body` throws; what `cleanup` throws, if the body did not.
-// Rule     for whatever has an end to wait for, such as a stream: next() in the body, and
+// Errors   throws the exception of `body`, or else that of `cleanup`.
+// Rule     for objects whose end must be awaited, such as a stream: next() in the body, and
 //          co_await finally(consume(stream), stream.end()).
 #pragma once
 

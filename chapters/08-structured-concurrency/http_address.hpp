@@ -26,7 +26,7 @@ namespace uring::http {
   return port;
 }
 
-// "http://HOST:PORT/PATH", "HOST:PORT/PATH", "[::1]:8000": what is left out is http, 80 and "/".
+// "http://HOST:PORT/PATH", "HOST:PORT/PATH", "[::1]:8000": the defaults are http, 80 and "/".
 [[nodiscard]] inline get_request parse_address(std::string_view address) {
   const std::string whole{address};
   if (address.starts_with("http://")) address.remove_prefix(7);

@@ -45,8 +45,8 @@ class pool_echo {
       if (got.result.error() == ECANCELED || got.result.is_passing()) continue;
       if (!got.result || got.result.count() == 0) co_return;
       // Send it back out of the buffer, without a wait (MSG_DONTWAIT: -EAGAIN or a short count).
-      // What the socket did not take is copied into a vector, the buffer goes home, and only then
-      // send_rest() waits. On to the next recv if all was sent; co_return if the client is lost.
+      // Copy the bytes that the socket did not take into a vector, and let the buffer go home; only
+      // then await send_rest(). Continue if all was sent, co_return if the client is lost.
       COURSE_TODO("09.4");
     }
   }

@@ -37,7 +37,7 @@ std::vector<doctor::finding> try_everything() {
   return findings;
 }
 
-// Having looked means exit 0, whatever was found; one feature asked for by name is a question.
+// The exit code is 0 whatever was found, unless one feature was asked for by name.
 int examine(const doctor_flags& wanted) {
   std::vector<doctor::finding> findings;
   if (wanted.feature.empty()) {

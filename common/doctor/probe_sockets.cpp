@@ -45,7 +45,7 @@ pipe_ends::pipe_ends() {
 }
 
 void put(int fd, std::string_view text) {
-  // SIGPIPE cannot come: whoever tries holds the other end open.
+  // SIGPIPE cannot come: the probe holds the other end open.
   check(::write(fd, text.data(), text.size()), "write");
 }
 

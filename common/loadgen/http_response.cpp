@@ -116,7 +116,7 @@ http_response::progress http_response::read_end() {
 http_response::progress http_response::read_head(std::span<const std::byte>& data) {
   const auto head = take_until(head_end, data, text_);
   if (!head) {
-    // Whoever does not even start like HTTP would have us wait for an empty line that never comes.
+    // From a peer that does not even start like HTTP, the empty line may never come.
     constexpr std::string_view start = "HTTP/1.";
     if (!start.starts_with(std::string_view{text_}.substr(0, start.size()))) {
       return fail(fmt::format("{} starts no HTTP/1 response", quoted(text_)));

@@ -53,7 +53,7 @@ class echo_loop {
   }
 
   // --8<-- [start:turn]
-  // One round of the loop: wait until somebody is ready, then serve everybody who is.
+  // One round of the loop: wait until a client is ready, then serve all clients that are.
   void turn() {
     std::array<::epoll_event, events_max> events;
     const int ready = ::epoll_wait(epoll_.get(), events.data(), events_max, timeout_ms());

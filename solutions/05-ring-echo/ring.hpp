@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A submission and a completion queue, through liburing, which makes room when a queue is full.
 // Owns     the ring.
-// Lifetime whatever a request points at must live until its completion was reaped, or until the
-//          ring is destroyed: the destructor cancels what is in flight and waits for it.
+// Lifetime memory that a request points at must live until its completion was reaped, or until the
+//          ring is destroyed: the destructor cancels the requests in flight and waits for them.
 // Threads  the one that made it; with ring_mode::defer the kernel insists (EEXIST).
 // Errors   std::system_error if the ring cannot be made or the kernel refuses it for good; how a
 //          request ended is the `res` of its completion.
@@ -78,7 +78,7 @@ class ring {
     return reaped_;
   }
 
-  // Ends whatever is in flight. False if the kernel has not let go of every buffer.
+  // Ends every request in flight. False if the kernel has not let go of every buffer.
   bool cancel_all() noexcept { return cancel_everything(ring_); }
   [[nodiscard]] ::io_uring& handle() noexcept { return ring_; }  // for io_uring_register_*(3)
 

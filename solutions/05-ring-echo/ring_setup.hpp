@@ -89,7 +89,7 @@ inline void wait_for_poller(::io_uring& ring) {
   }
 }
 
-// Cancels whatever is in flight, and waits until it has ended. False if that took too long.
+// Cancels every request in flight, and waits until all have ended. False if that took too long.
 inline bool cancel_everything(::io_uring& ring) noexcept {
   ::io_uring_sync_cancel_reg everything{};
   everything.flags = IORING_ASYNC_CANCEL_ANY;

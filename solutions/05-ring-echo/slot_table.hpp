@@ -113,7 +113,7 @@ class slot_table {
   }
 
   std::vector<slot> slots_;
-  std::vector<std::uint32_t> free_;  // last freed, first used: what is still in the cache
+  std::vector<std::uint32_t> free_;  // last freed, first used: it may still be in the cache
 };
 
 }  // namespace uring

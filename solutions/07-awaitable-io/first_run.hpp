@@ -16,7 +16,7 @@ namespace uring {
 
 inline constexpr int nested_starts_max = 100;
 
-// What the outermost run_to_first_wait() will run: first come, first served.
+// The coroutines that the outermost run_to_first_wait() will run: first come, first served.
 class late_starts {
  public:
   [[nodiscard]] bool empty() const noexcept { return taken_ == handles_.size(); }

@@ -6,7 +6,8 @@
 // Threads  the one that runs the context.
 // Errors   serve_until_stopped() throws std::system_error if the listener or the ring is broken;
 //          how a client's connection ends concerns that client only.
-// Rule     a stop ends the waits for more; what has arrived is echoed, for stop_grace_ms at most.
+// Rule     a stop ends the waits for more. Bytes that have arrived are echoed, for stop_grace_ms at
+//          most.
 #pragma once
 
 #include <poll.h>

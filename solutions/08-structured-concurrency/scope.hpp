@@ -6,9 +6,9 @@
 // Threads  the one that runs the queue.
 // Errors   the first exception that escapes one of its tasks cancels the others; run() throws it.
 //          spawn() throws std::bad_alloc, and then nothing was spawned.
-// Rule     no task outlives its scope, nor do a task's parameters: so it may refer to whatever the
-//          frame around the scope has. Between the first spawn() and the end nothing of that frame
-//          runs, so nothing there can throw past a task.
+// Rule     no task outlives its scope, nor do a task's parameters: so it may refer to all that
+//          the frame around the scope has. Between the first spawn() and the end that frame does
+//          not run, so it cannot throw past a task.
 #pragma once
 
 #include <cassert>

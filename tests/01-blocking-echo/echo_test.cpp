@@ -97,7 +97,7 @@ constexpr const char* echo_hangs =
 std::string usual_cause(const std::string& received, const std::string& message) {
   if (received.size() > message.size())
     return "echo what this recv() brought, not the whole buffer";
-  if (received.size() < message.size()) return "what came was not sent back, or not all of it";
+  if (received.size() < message.size()) return "not all bytes that came were sent back";
   return "as many bytes came back as were sent, but not the same";
 }
 

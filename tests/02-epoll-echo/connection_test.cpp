@@ -194,7 +194,8 @@ TEST_CASE("02.3 the kept bytes are sent in order when there is room", "[02.3]") 
     }
     return received.size() >= taken.size();
   }));
-  UNSCOPED_INFO("what was kept comes first, and once: take it out of unsent_ before you send it");
+  UNSCOPED_INFO(
+      "the kept bytes come first, and once: take them out of unsent_ before you send them");
   CHECK(compare_bytes(received, taken) == identical);
   UNSCOPED_INFO("unsent_ never empties: is it sent through a span into itself?");
   CHECK(pair.client.unsent_bytes() == 0);

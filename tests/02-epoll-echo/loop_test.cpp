@@ -40,7 +40,7 @@ using course_test::serving;
 
 namespace {
 
-// The loop and its port, on this thread: a turn serves whoever is ready, and returns.
+// The loop and its port, on this thread: a turn serves the clients that are ready, and returns.
 struct fixture {
   // A small send buffer makes an echo go out in many parts, and is soon full.
   explicit fixture(int send_buffer_bytes = 0)
@@ -369,7 +369,8 @@ TEST_CASE("02.4 until the last byte of an echo is sent, nothing more is read", "
 
   const std::string message = course_test::pattern(3, 512 * 1024);
   std::string received;
-  UNSCOPED_INFO("on_writable() may leave bytes unsent: what is received then takes their place");
+  UNSCOPED_INFO(
+      "on_writable() may leave bytes unsent: bytes that are received then take their place");
   for (std::size_t sent = 0; sent < message.size();) {
     const std::size_t taken = talker.send_some(std::string_view{message}.substr(sent));
     sent += taken;

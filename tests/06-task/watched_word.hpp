@@ -46,12 +46,12 @@ class [[nodiscard]] watch {
   [[nodiscard]] bool has_written() const {
     return std::ranges::any_of(accesses_, &word_access::has_written);
   }
-  // Whether a thread that sees what was written here sees all that was done before.
+  // Whether a thread that sees this write also sees all earlier writes.
   [[nodiscard]] bool publishes() const {
     return std::ranges::all_of(
         accesses_, [](const word_access& each) { return !each.has_written || each.releases(); });
   }
-  // Whether what another thread did before it wrote what was found here can be seen.
+  // Whether this access makes visible what the writing thread had written before.
   [[nodiscard]] bool sees_what_it_found() const {
     return std::ranges::any_of(
         accesses_, [](const word_access& each) { return each.read != nullptr && each.acquires(); });
@@ -60,7 +60,7 @@ class [[nodiscard]] watch {
  private:
   friend class watched_word;
 
-  // What comes in is not watched.
+  // Accesses of the side that comes in are not watched.
   static void before_an_access() {
     if (current_ == nullptr || current_->count_++ != current_->before_access_) return;
     watch* const watching = std::exchange(current_, nullptr);

@@ -237,7 +237,7 @@ TEST_CASE("07 http_client replaces regular files only") {
     CHECK(run.status == exited(1));
     CHECK_THAT(run.stderr_text, ContainsSubstring(name + " is no file"));
   }
-  UNSCOPED_INFO("a rename puts a file in the place of whatever has that name, devices as well");
+  UNSCOPED_INFO("a rename replaces the file of that name, even if it is a device");
   CHECK(fs::is_fifo(pipe));
   CHECK_FALSE(fs::exists(folder / "pipe.part"));
 }

@@ -177,7 +177,7 @@ TEST_CASE("07 a message goes to the receiver, word and value, and is no operatio
   CHECK(received.count == 1);
 }
 
-TEST_CASE("07 an unexpected message is dropped, and what is in flight stays so") {
+TEST_CASE("07 an unexpected message is dropped, and requests in flight stay so") {
   io_queue queue;
   manual_ring kernel{queue};
   kernel.bring({.word = 2, .value = 1});

@@ -59,12 +59,12 @@ inline uring::task<> take_some(number_stream& from, int count, story& seen) {
   }
 }
 
-// Takes what comes, until it is canceled.
+// Takes the items that come, until it is canceled.
 inline uring::task<> take_all(number_stream& from, story& seen) {
   co_await take_some(from, 1'000'000, seen);
 }
 
-// Waits for a NOP after each item: what comes meanwhile has to wait.
+// Waits for a NOP after each item: items that come meanwhile have to wait.
 inline uring::task<> take_slowly(uring::io_context& context, number_stream& from, story& seen) {
   for (;;) {
     const number got = co_await from.next();

@@ -64,7 +64,7 @@ TEST_CASE("10.1 one request asks for all bytes, each time in a buffer of the poo
   CHECK(sqe.fd == 42);
   UNSCOPED_INFO(
       "a recv that ends with the first bytes. io_uring_prep_recv_multishot() sets a flag in "
-      "ioprio: what comes after it must keep that, with |=");
+      "ioprio: the code after it must keep that flag, with |=");
   CHECK((sqe.ioprio & IORING_RECV_MULTISHOT) != 0);
   UNSCOPED_INFO("a silent client would ask for a buffer, and end with -ENOBUFS when there is none");
   CHECK((sqe.ioprio & IORING_RECVSEND_POLL_FIRST) != 0);

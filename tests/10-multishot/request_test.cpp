@@ -20,7 +20,7 @@ using uring::task;
 
 namespace {
 
-// Notes what comes.
+// Notes each completion.
 class noted final : public uring::multishot_request {
  public:
   explicit noted(const uring::io_handle& io) : multishot_request{io, &on_completion} {}

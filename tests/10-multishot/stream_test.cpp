@@ -98,7 +98,7 @@ TEST_CASE("10.4 items that come while nobody waits are kept, and taken before a 
   CHECK(here.seen.text == "1");
   CHECK(numbers.size() == 2);
   here.kernel.answer(nap, 0);
-  UNSCOPED_INFO("what came first is given first");
+  UNSCOPED_INFO("the first item is given first");
   CHECK(here.seen.text == "1 2");
   const ::io_uring_sqe second_nap = here.kernel.take();
   UNSCOPED_INFO("an item is there: no request is needed yet");

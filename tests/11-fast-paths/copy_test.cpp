@@ -91,8 +91,7 @@ std::vector<std::string> words_for(const std::vector<::io_uring_sqe>& chain) {
 
 }  // namespace
 
-TEST_CASE("11.3 each block is read and written, and the last is as long as what is left",
-          "[11.3]") {
+TEST_CASE("11.3 each block is read and written, and the last is as long as the rest", "[11.3]") {
   copying test;
   test.start({1000, 1250});
   const std::vector<::io_uring_sqe> chain = test.take_chain();

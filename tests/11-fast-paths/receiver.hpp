@@ -30,7 +30,7 @@ class receiver {
   // The end for the code under test.
   [[nodiscard]] int sender() const noexcept { return pair_.theirs.get(); }
 
-  // Ends the connection; what has come by then.
+  // Ends the connection, and returns the bytes that have come by then.
   [[nodiscard]] std::string all() {
     shut_down();
     thread_.join();

@@ -124,7 +124,7 @@ TEST_CASE("11.4 a short splice is continued where it stopped, on both sides", "[
   CHECK(test.take() == "in 500 at 1000");
   test.answer(300);
   (void)test.take();
-  UNSCOPED_INFO("only what has gone in can come out: a splice for more would wait");
+  UNSCOPED_INFO("only bytes that have gone in can come out: a splice for more would wait");
   CHECK(test.taken == "out 300");
   test.answer(100);
   (void)test.take();

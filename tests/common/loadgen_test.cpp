@@ -277,7 +277,7 @@ TEST_CASE("responses read the same at every split", "[loadgen]") {
   CHECK(read_all(single) == whole);
 }
 
-TEST_CASE("what is no HTTP response is refused at every split", "[loadgen]") {
+TEST_CASE("bytes that are no HTTP response are refused at every split", "[loadgen]") {
   const std::vector<std::pair<std::string, std::string_view>> table = {
       {"HTTP/1.1 2x0 OK\r\n\r\n", "no HTTP/1 status line"},
       {"HTTP/1.1\r\n\r\n", "no HTTP/1 status line"},

@@ -53,9 +53,10 @@ std::string compare_bytes(std::string_view actual, std::string_view expected) {
   const auto [got, wanted] =
       std::mismatch(actual.begin(), actual.end(), expected.begin(), expected.end());
   const auto at = static_cast<std::size_t>(got - actual.begin());
-  if (at == actual.size()) return lengths + ": the rest is missing, what came is right";
+  if (at == actual.size())
+    return lengths + ": the rest is missing, and the bytes that came are right";
   if (at == expected.size()) {
-    return lengths + ": what came first is right, then came more: " + surroundings(actual, at);
+    return lengths + ": the first bytes are right, but more came: " + surroundings(actual, at);
   }
   return lengths + ": the first difference is at offset " + std::to_string(at) + ": got " +
          surroundings(actual, at) + " where " + surroundings(expected, at) + " was expected";

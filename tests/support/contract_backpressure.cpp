@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The echo contract: a client that reads slowly or not at all costs nobody else anything.
+// The echo contract: a client that reads slowly or not at all does not hold up other clients.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <string>
@@ -42,9 +42,9 @@ TEST_CASE("a slow reader gets all of eight MiB in order") {
   client slow{server.port(), small_buffers};
   const std::size_t sent_bytes = send_until_stalled(slow, message.size());
   UNSCOPED_INFO(
-      "missing bytes: a send took only a part (a short send) and the rest was dropped, or went out "
-      "after what came later. A hang: the server does not ask when it may write again, or does not "
-      "go back to reading");
+      "missing bytes mean that a send took only a part (a short send) and the rest was dropped, or "
+      "went out after later bytes. A hang means that the server does not ask when it may write "
+      "again, or does not go back to reading");
   CHECK(compare_bytes(read_slowly(slow, message, sent_bytes), message) == identical);
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("a reader that stops does not hold up the others") {
   const auto messages = own_messages(others.size(), 64 * 1024);
   UNSCOPED_INFO("the server waits in a send for the one client that does not read");
   CHECK(compare_all(echo_all(others, messages), messages) == identical);
-  UNSCOPED_INFO("the one that had stopped reads again, and is owed everything it sent");
+  UNSCOPED_INFO("the client that had stopped reads again, and must get all of its echo");
   CHECK(compare_bytes(stalled.recv_exactly(sent_bytes), pattern(0, sent_bytes)) == identical);
 }
 

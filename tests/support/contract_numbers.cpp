@@ -57,7 +57,7 @@ constexpr const char* usual_leak =
     "a path that ends a connection without close(): shutdown() alone keeps the descriptor. Look at "
     "the reset, at the empty visit, at the echo nobody read";
 
-// In groups, so that what the server holds at once does not depend on how busy the machine is.
+// In groups, so that how many connections there are at a time does not depend on the machine.
 void visit_many(const server_process& server, unsigned count, const holdings& at_rest) {
   constexpr unsigned group = 50;
   for (unsigned i = 0; i < count; ++i) {
@@ -75,7 +75,7 @@ void visit_many(const server_process& server, unsigned count, const holdings& at
   }
 }
 
-// What a server keeps for good (arenas, tables, cached stacks) has its size after this.
+// Memory that a server keeps for good (arenas, tables, cached stacks) has its size after this.
 void grow_to_full_size(const server_process& server, const holdings& at_rest) {
   auto together = connect_many(server.port(), 200);
   const auto messages = own_messages(together.size(), 700);
@@ -141,7 +141,7 @@ TEST_CASE("two thousand connections leave no descriptor and no memory behind") {
     growth_bytes = std::max(server.resident_bytes(), bytes_before) - bytes_before;
     if (sanitized) break;  // LeakSanitizer counts for us, at the stop below
   }
-  UNSCOPED_INFO("memory grows with the number of connections served: what is not given back?");
+  UNSCOPED_INFO("memory grows with the number of connections served: something is not given back");
   if (!sanitized) CHECK(growth_bytes < growth_bytes_max);
   UNSCOPED_INFO("after a clean stop");
   CHECK(server.stop() == exited(0));
@@ -157,11 +157,11 @@ TEST_CASE("at the descriptor limit it serves those it accepted and does not spin
       "accept() fails with EMFILE at once, and the listener stays readable: a server that only "
       "tries again burns a CPU. Do not watch the listener until a connection has ended");
   CHECK(cpu_used_during(milliseconds{500}, server) < milliseconds{25});
-  UNSCOPED_INFO("those who got in are no longer served once the limit was reached");
+  UNSCOPED_INFO("clients that got in are no longer served once the limit was reached");
   CHECK(clients.served.front().echo("still?") == "still?");
 }
 
-TEST_CASE("those who waited at the descriptor limit are served when others leave") {
+TEST_CASE("clients that waited at the descriptor limit are served when others leave") {
   const server_process server = start_contract_server({.fd_limit = fd_limit});
   crowd clients{server.port(), clients_at_limit};
   std::size_t served = 0;
@@ -176,7 +176,7 @@ TEST_CASE("those who waited at the descriptor limit are served when others leave
       "makes it look again when a connection ends; served: "
       << served << " of " << clients_at_limit);
   CHECK(all_served);
-  UNSCOPED_INFO("and it accepts as before");
+  UNSCOPED_INFO("the server must accept as before");
   check_still_serves(server);
 }
 

@@ -77,7 +77,9 @@ TEST_CASE("a port in use ends it with status 1 and a sentence that names the por
   const finished_program server = run_server({"--port", port});
   UNSCOPED_INFO("still running: bind() failed and nobody looked, or SO_REUSEPORT let two share it");
   CHECK(server.status == exited(1));
-  UNSCOPED_INFO("what was tried, what came, what to do: the reader wants to know which port");
+  UNSCOPED_INFO(
+      "the message says what was tried, what failed and what to do: the reader wants to know which "
+      "port");
   CHECK_THAT(server.stderr_text, ContainsSubstring(port));
   UNSCOPED_INFO("a script would take this for a server that runs");
   CHECK_THAT(server.stdout_text, !ContainsSubstring("listening on"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The echo contract: a server stops when asked, with status 0, and takes what has arrived along.
+// The echo contract: a server stops when asked, with status 0, and echoes bytes that have arrived.
 #include <catch2/catch_test_macros.hpp>
 
 #include "bytes.hpp"
@@ -54,7 +54,7 @@ TEST_CASE("it goes on after Ctrl-Z and fg stopped and continued it") {
   CHECK(clients.front().echo("still there?") == "still there?");
 }
 
-TEST_CASE("what arrived before SIGTERM is still echoed") {
+TEST_CASE("bytes that arrived before SIGTERM are still echoed") {
   server_process server = start_contract_server();
   auto clients = connect_and_echo(server, 8);
   // More than one recv() takes, and less than a socket's receive buffer holds from the start.
@@ -70,7 +70,7 @@ TEST_CASE("what arrived before SIGTERM is still echoed") {
     UNSCOPED_INFO("the server closed its connections before it had read what they held");
     REQUIRE(compare_bytes(clients[i].recv_until_eof(), messages[i]) == identical);
   }
-  UNSCOPED_INFO("and then it ends");
+  UNSCOPED_INFO("the server has to end then");
   CHECK(server.wait_for_exit(server_process::stop_deadline) == exited(0));
 }
 
@@ -78,7 +78,9 @@ TEST_CASE("a client that never reads cannot keep it from stopping") {
   server_process server = start_contract_server();
   client stalled{server.port(), small_buffers};
   REQUIRE(send_until_stalled(stalled, 2 * kernel_buffer_bytes_max()) > 0);
-  UNSCOPED_INFO("finishing what is in flight needs a bound: after it, close what is left");
+  UNSCOPED_INFO(
+      "a server that finishes requests in flight needs a time limit: after it, close the "
+      "connections that are left");
   CHECK(server.stop(SIGTERM, milliseconds{5000}) == exited(0));
 }
 

@@ -57,7 +57,7 @@ TEST_CASE("a child that ignores SIGTERM is gone when its object is", "[support]"
   CHECK(::kill(pid, 0) == -1);
 }
 
-TEST_CASE("what a child has started ends with it", "[support]") {
+TEST_CASE("processes that a child has started end with it", "[support]") {
   const finished_program parent = run_shell("sleep 60 & echo $!");
   const ::pid_t grandchild = std::stoi(parent.stdout_text);
   const auto gone = [&] {  // an orphan is somebody else's to reap, but a zombie holds nothing
