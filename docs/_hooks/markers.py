@@ -15,6 +15,7 @@ import figures
 import ladder
 import messages
 import tool_pages
+import traces
 from course_tool.errors import CourseError
 from course_tool.markdown import without_fences
 
@@ -33,6 +34,7 @@ CHAPTER_MARKERS: dict[str, Callable[..., str]] = {
 }
 PAGE_MARKERS: dict[str, Callable[..., str]] = {
     "figure": figures.figure,
+    "trace": traces.trace,
     "ladder": ladder.ladder,
     "timetable": class_plan.timetable,
     "course_minutes": class_plan.course_minutes,

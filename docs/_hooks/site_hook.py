@@ -21,6 +21,7 @@ import includes  # noqa: E402
 import ladder  # noqa: E402
 import markers  # noqa: E402
 import source_pages  # noqa: E402
+import traces  # noqa: E402
 from course_tool.chapters import all_chapters  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.course")
@@ -71,7 +72,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
 def on_page_content(html: str, page: Any, **_: Any) -> str:
     """Puts the drawings in place, as elements of the page; and links each block to its file."""
     problems: list[str] = []
-    html = figures.inline(html, problems)
+    html = traces.inline(figures.inline(html, problems), problems)
     html = sources.link(html, page.url)
     html = sources.fill(html, page.file.src_uri)
     for problem in problems:

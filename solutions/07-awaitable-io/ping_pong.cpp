@@ -40,12 +40,14 @@ struct score {
   std::int64_t pongs = 0;
 };
 
+// --8<-- [start:catch]
 // The ball is the number of the round. Eight bytes go through a pipe whole or not at all.
 task<bool> catch_ball(io_context& context, int from, std::int64_t& ball) {
   const io_result caught =
       co_await uring::read_op(context, from, std::as_writable_bytes(std::span{&ball, 1}));
   co_return caught.or_throw("read") == sizeof ball;  // 0: EOF, nobody will throw any more
 }
+// --8<-- [end:catch]
 
 // --8<-- [start:ping]
 // Serves, and closes its pipe after the last round: EOF is how the other one learns of the end.

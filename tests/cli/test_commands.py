@@ -18,8 +18,8 @@ from course_tool.cli import app
 from live_course import LiveCourse
 
 COMMANDS = [
-    "start", "serve", "status", "test", "watch", "run", "hint", "diff", "reset", "bench", "doctor",
-    "grade", "sync", "verify",
+    "start", "serve", "status", "test", "watch", "run", "trace", "hint", "diff", "reset", "bench",
+    "doctor", "grade", "sync", "verify",
 ]  # fmt: skip
 
 

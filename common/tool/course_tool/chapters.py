@@ -150,6 +150,14 @@ class Timing:
 
 
 @dataclass(frozen=True)
+class Scenario:
+    """What ./course trace runs. A server gets two clients, with one message each."""
+
+    program: Text
+    args: _Texts = ()
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     question: Text
     counts: Annotated[tuple[Count, ...], Field(min_length=1)]
@@ -172,6 +180,7 @@ class _Stated:
     tasks: Annotated[tuple[Task, ...], Field(min_length=1)]
     programs: Annotated[tuple[Program, ...], Field(min_length=1)]
     checkpoint: Checkpoint
+    trace: tuple[Scenario, ...] = ()  # one after the other; none: the chapter's server
 
 
 @dataclass(frozen=True)

@@ -183,6 +183,41 @@ def run(
 
 
 @app.command()
+def trace(
+    program: Annotated[
+        str,
+        typer.Argument(help="A chapter, 07, or a program of it, 07:ping_pong.", metavar="PROGRAM"),
+    ],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(help="What the program itself gets.", metavar="ARGS"),
+    ] = None,
+    solution: Solution = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Say where the run leaves the solution's way.")
+    ] = False,
+    text: Annotated[bool, typer.Option("--text", help="Print every step.")] = False,
+) -> None:
+    """Record a run of your program, and step through it.
+
+    A server gets two clients. Checked are frames, queues and buffers: the exit code is 1 if a rule
+    is broken, or if the program does not end as it should.
+
+    \b
+        ./course trace 05
+        ./course trace 07:ping_pong -- --rounds 1
+        ./course trace 07 --compare
+    """
+    from course_tool.trace import commands
+
+    raise typer.Exit(
+        commands.trace(
+            program, arguments or [], solution=solution, compare=compare, as_text=text
+        )
+    )
+
+
+@app.command()
 def hint(
     task: Annotated[
         str, typer.Argument(help="A task, 05.2, or a chapter: its first open task.", metavar="TASK")

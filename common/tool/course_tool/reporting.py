@@ -15,6 +15,7 @@ from course_tool.errors import CourseError
 from course_tool.groups import Group, Result, contract_key
 from course_tool.paths import relative
 from course_tool.places import todos_of
+from course_tool.trace.commands import can_trace
 
 FINDINGS_SHOWN = 2  # of a task, whole; of the next tests the first sentence
 TESTS_SHOWN = 5  # of a task; --verbose shows all
@@ -61,6 +62,12 @@ def show_red(group: Group, chapter: Chapter, preset: str, *, verbose: bool) -> N
                 f"  It crashed: ./course test {chapter.number}{whose} --sanitize names the line "
                 "that touched what it must not, and whose memory that was."
             )
+        if any(_says_no_reason(*red) for red in group.red) and can_trace(chapter):
+            whose = " --solution" if preset == "reference" else ""
+            console.out.print(
+                f"  What leads to it? ./course trace {chapter.number}{whose} records a run, names "
+                "the rule that it breaks, and lets you step through it."
+            )
         console.out.print(_where_to_read(group, chapter), style="dim")
     console.out.print()
 
@@ -100,6 +107,12 @@ def _fell_over(test: TestResult, diagnosis: Diagnosis) -> bool:
     signals = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL")
     said = [diagnosis.signal or "", *(child.state for child in diagnosis.children)]
     return test.status == "crashed" or any(signal in each for each in said for signal in signals)
+
+
+def _says_no_reason(test: TestResult, diagnosis: Diagnosis) -> bool:
+    """A crash or a time limit is all that it could say."""
+    ended = test.status in ("crashed", "timeout")
+    return ended and not (diagnosis.todo or diagnosis.findings or diagnosis.uncaught)
 
 
 def _rank(red: tuple[TestResult, Diagnosis]) -> int:

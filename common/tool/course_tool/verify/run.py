@@ -21,6 +21,7 @@ from course_tool import builds, console, processes
 from course_tool.errors import CourseError
 from course_tool.files import locked
 from course_tool.paths import relative
+from course_tool.trace.proof import prove_traces
 from course_tool.verify import clang_tidy
 from course_tool.verify.mistakes import prove_mistakes
 from course_tool.verify.outcome import Context, Item, Outcome, Verdict, VerifyOptions
@@ -63,6 +64,7 @@ ITEMS = (
         "pages", "pages work in a real browser", prove_pages,
         beside="mistakes", leaves_out="browsers other than Chromium",
     ),
+    Item("traces", "the pages' recordings, made anew, hold; strace agrees", prove_traces),
     Item("format", "C++ is laid out as .clang-format says", prove_format),
     # Not before release: it builds all the time, where the items behind it wait for their tests.
     Item(

@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: MIT
+"""Draws the state of a run: frames above, the queues below them, and the kernel below its line.
+
+Every step of a run is drawn with the same elements, by id: what a step does not have is hidden. So
+two steps differ by attributes and words alone, which is all that the player has to change.
+"""
+
+from __future__ import annotations
+
+import errno
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from course_tool.trace.events import Event, frame_in
+from course_tool.trace.model import Completion, Frame, Request, Ring, State
+
+WIDTH = 720
+COLUMNS_MAX, ROWS_MAX = 3, 4
+BOX_HEIGHT, ROW = 104, 120
+MARGIN, GUTTER = 22, 48  # left of all frames, and between their columns
+SLOT = (112, 58)
+SLOTS = 3  # of a queue are drawn
+QUEUE_X = {"sq": 14, "cq": 370}
+FLIGHTS = 6  # requests in flight are drawn
+NAME_MAX, LINE_MAX, SLOT_MAX, THREAD_MAX = 15, 19, 10, 21
+
+Values = dict[str, str]  # attributes; "" is the text
+
+
+@dataclass
+class Picture:
+    """Elements by id, in the order in which they are drawn."""
+
+    height: int = 0
+    tags: dict[str, tuple[str, str]] = field(default_factory=dict)  # id -> tag, parent's id
+    values: dict[str, Values] = field(default_factory=dict)
+
+    def put(self, id_: str, tag: str, parent: str = "", **values: Any) -> None:
+        text = values.pop("text", None)
+        named = {key.rstrip("_").replace("_", "-"): str(value) for key, value in values.items()}
+        self.tags[id_] = (tag, parent)
+        self.values[id_] = named if text is None else {**named, "": str(text)}
+
+    def group(self, id_: str, x: float, y: float) -> str:
+        self.put(id_, "g", style=f"transform:translate({x:g}px,{y:g}px)")
+        return id_
+
+    def box(self, id_: str, parent: str, class_: str, x: float, y: float, *size: float) -> None:
+        values = {"x": x, "y": y, "width": size[0], "height": size[1]}
+        self.put(id_, "rect", parent, class_=class_, **{k: f"{v:g}" for k, v in values.items()})
+
+    def word(self, id_: str, parent: str, class_: str, x: float, y: float, text: str) -> None:
+        named = {"class_": class_} if class_ else {}
+        self.put(id_, "text", parent, x=f"{x:g}", y=f"{y:g}", text=text, **named)
+
+    def wire(self, id_: str, class_: str, path: str) -> None:
+        self.put(id_, "path", class_=f"wire {class_}".strip(), d=path, marker_end="url(#arrow)")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each frame stands, for all of its life; and what else is drawn."""
+
+    places: Mapping[int, tuple[int, int]]  # frame -> row, column
+    rows: int
+    columns: int
+    parts: tuple[str, ...]
+    lines: bool  # say at which line a frame waits
+
+    @property
+    def width(self) -> int:
+        """Of a frame."""
+        columns = max(2, self.columns)
+        return (WIDTH - 2 * MARGIN - (columns - 1) * GUTTER) // columns
+
+    def corner(self, place: tuple[int, int]) -> tuple[int, int]:
+        return MARGIN + place[1] * (self.width + GUTTER), 6 + place[0] * ROW
+
+    @property
+    def rings_y(self) -> int:
+        """The top of the queues; above it are the thread and what it has copied out."""
+        return self.rows * ROW + 96
+
+
+def lay_out(
+    events: Sequence[Event], parts: Sequence[str] = (), hidden: Iterable[str] = (),
+    lines: bool = True,
+) -> Layout:  # fmt: skip
+    """A frame stands to the right of the one that awaits it, in the first row that has room."""
+    awaited_by = _awaited_by(events)
+    lives = _lives(events)
+    hide = frozenset(hidden)
+    shown = [event["f"] for event in events if event["e"] == "frame" and event["fn"] not in hide]
+    places: dict[int, tuple[int, int]] = {}
+    taken: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for number in sorted(shown, key=lambda each: _depth(each, awaited_by)):
+        parent = places.get(awaited_by.get(number, 0))
+        column = min(parent[1] + 1, COLUMNS_MAX - 1) if parent else 0
+        begin, end = lives[number]
+        for row in range(parent[0] if parent else 0, ROWS_MAX):
+            others = taken.setdefault((row, column), [])
+            if all(end < other[0] or begin > other[1] for other in others):
+                others.append((begin, end))
+                places[number] = (row, column)
+                break
+    rows = max((row + 1 for row, _ in places.values()), default=0)
+    columns = max((column + 1 for _, column in places.values()), default=0)
+    kinds = {event["e"] for event in events}
+    found = ["thread"] + (["rings"] if "ring" in kinds else [])
+    return Layout(places, rows, columns, tuple(parts or found), lines)
+
+
+def _awaited_by(events: Sequence[Event]) -> dict[int, int]:
+    """A frame that is jumped to for the first time is awaited by the one that jumps."""
+    found: dict[int, int] = {}
+    for event in events:
+        if event["e"] == "jump":
+            found.setdefault(event["to"], event["from"])
+        elif event["e"] == "start":
+            found.setdefault(event["f"], 0)
+    return found
+
+
+def _depth(number: int, awaited_by: Mapping[int, int]) -> tuple[int, int]:
+    depth, above = 0, awaited_by.get(number, 0)
+    while above and depth < len(awaited_by):
+        depth, above = depth + 1, awaited_by.get(above, 0)
+    return depth, number
+
+
+def _lives(events: Sequence[Event]) -> dict[int, tuple[int, int]]:
+    lives: dict[int, tuple[int, int]] = {}
+    for event in events:
+        if event["e"] == "frame":
+            lives[event["f"]] = (event["n"], len(events) + 1)
+        elif event["e"] == "destroy" and event["f"] in lives:
+            lives[event["f"]] = (lives[event["f"]][0], event["n"])
+    return lives
+
+
+def draw(state: State, event: Event, layout: Layout, tokens: Tokens) -> Picture:
+    """What holds after `event`, and what the event itself is about."""
+    picture = Picture()
+    for frame in state.frames.values():
+        if frame.number in layout.places:
+            _draw_frame(picture, state, frame, layout)
+    y = layout.rows * ROW
+    if "stack" in layout.parts:
+        y = _draw_stack(picture, state, y)
+    if "thread" in layout.parts:
+        _draw_thread(picture, state, y)
+    picture.height = y + 76
+    if "rings" in layout.parts:
+        _draw_rings(picture, state, layout, tokens)
+        _draw_lead(picture, state, event, layout)
+    return picture
+
+
+_CLASSES = {"made": "box", "running": "lit", "waiting": "wait", "ended": "box"}
+
+
+def _draw_frame(picture: Picture, state: State, frame: Frame, layout: Layout) -> None:
+    place = layout.places[frame.number]
+    id_ = f"frame-{place[0]}-{place[1]}"
+    x, y = layout.corner(place)
+    group = picture.group(id_, x, y)
+    ground = {"waiting": " in-wait", "running": " in-lit"}.get(frame.state, "")
+    picture.box(f"{id_}-box", group, _CLASSES[frame.state], 0, 0, layout.width, BOX_HEIGHT)
+    name = short(frame.fn, NAME_MAX)
+    picture.word(f"{id_}-name", group, f"strong{ground}", 12, 30, name)
+    picture.word(f"{id_}-state", group, f"small{ground}", 12, 58, _frame_words(frame, layout.lines))
+    if held := _held(state, frame.number):
+        picture.box(f"{id_}-chip", group, "queue", 12, 68, layout.width - 24, 28)
+        picture.word(f"{id_}-op", group, "mono", 18, 89, short(held, (layout.width - 32) // 12))
+    above = layout.places.get(frame.awaited_by)
+    if above and above[0] == place[0] and above[1] < place[1] and frame.awaited_by in state.frames:
+        picture.wire(f"{id_}-next", "quiet", f"M{x} {y + 24}H{x - GUTTER + 4}")
+
+
+def _held(state: State, number: int) -> str:
+    """What of a request lies in the frame: the operation that its user_data points at, or else the
+    buffer that the kernel may still use."""
+    for ring in state.rings.values():
+        for each in (*ring.flight, *ring.queue, *ring.done, *ring.copied):
+            if frame_in(each.user) == number:
+                request = each if isinstance(each, Request) else each.request
+                return f"{each.user} {request.op if request else ''}"
+    buffers = (each for each in state.in_flight() if frame_in(each.addr) == number)
+    return next((f"{each.addr} buffer" for each in buffers), "")
+
+
+def _frame_words(frame: Frame, lines: bool) -> str:
+    line = f", line {frame.at.rpartition(':')[2]}" if lines else ""
+    words = {
+        "made": "not started",
+        "running": "runs",
+        "waiting": f"waits{line}",
+        "ended": "at its end",
+    }[frame.state]
+    return short(f"f{frame.number} {words}", LINE_MAX)
+
+
+def _draw_stack(picture: Picture, state: State, y: int) -> int:
+    """The functions of coroutines on the thread's stack: what was called lies on its caller."""
+    stack = state.stacks.get(state.thread, [])
+    picture.word("stack-word", "", "strong", 14, y + 34, "the thread's stack")
+    picture.box("stack-0", "", "queue", 14, y + 48, 92, 48)
+    picture.word("stack-0-name", "", "small middle", 60, y + 79, "main")
+    for position, number in enumerate(stack[: SLOTS * 2 - 1], start=1):
+        x = 14 + position * 100
+        running = number == state.running and position == len(stack)
+        picture.box(f"stack-{position}", "", "lit" if running else "wait", x, y + 48, 92, 48)
+        ground = "in-lit" if running else "in-wait"
+        name = short(state.name(number), 9)
+        picture.word(f"stack-{position}-name", "", f"small middle {ground}", x + 46, y + 79, name)
+    return y + 110
+
+
+def _draw_thread(picture: Picture, state: State, y: int) -> None:
+    if any(ring.inside for ring in state.rings.values()):
+        where = "in io_uring_enter"
+    elif state.jumps_to:
+        where = f"jumping to {state.name(state.jumps_to)}"
+    elif state.running:
+        where = f"in {state.name(state.running)}"
+    else:
+        where = "in await_suspend" if state.stacks.get(state.thread) else "in no coroutine"
+    picture.word("thread-word", "", "small", 14, y + 34, "the thread is")
+    picture.word("thread", "", "strong lit-word", 14, y + 64, short(where, THREAD_MAX))
+
+
+def _draw_rings(picture: Picture, state: State, layout: Layout, tokens: Tokens) -> None:
+    """The first ring: what waits in each queue, and what is in flight, the oldest first."""
+    ring = next(iter(state.rings.values()), Ring(0))
+    y = layout.rings_y
+    for queue, x in QUEUE_X.items():
+        picture.word(f"{queue}-word", "", "strong", x, y + 24, queue.upper())
+        for slot in range(SLOTS):
+            picture.box(f"{queue}-{slot}", "", "queue", x + slot * SLOT[0], y + 34, *SLOT)
+    line = y + 34 + SLOT[1] + 22
+    picture.height = line + 44 + SLOT[1]
+    picture.box("kernel", "", "kernel", 0, line, WIDTH, picture.height - line)
+    picture.put("kernel-line", "line", class_="kernel-line", x1=0, y1=line, x2=WIDTH, y2=line)
+    picture.word("kernel-word", "", "small", 14, line + 30, "kernel: in flight")
+    times = f"{state.enters} enter{'' if state.enters == 1 else 's'} so far"
+    picture.word("kernel-enters", "", "small end", 706, line + 30, times)
+    shown: list[tuple[Request | Completion, float, float, str]] = []
+    rows = (
+        ("sq", ring.queue, QUEUE_X["sq"] + 4, y + 38, SLOTS),
+        ("cq", ring.done, QUEUE_X["cq"] + 4, y + 38, SLOTS),
+        ("copied", ring.copied, QUEUE_X["cq"] + 4, y - 52, SLOTS),
+        ("kernel", ring.flight, 14, line + 42, FLIGHTS),
+    )
+    for where, row, x, at, room in rows:
+        pitch = SLOT[0] + 4 if where == "kernel" else SLOT[0]
+        shown += [(each, x + i * pitch, at, where) for i, each in enumerate(row[:room])]
+        if len(row) > room:
+            more = f"and {len(row) - room} more"
+            right = {"sq": 350, "kernel": 480}.get(where, 706)
+            picture.word(f"{where}-more", "", "small end", right, at - 12, more)
+    if ring.copied:
+        picture.word("copied-word", "", "small end", 362, y - 20, "copied out")
+    numbers = tokens.of([each for each, *_ in shown])
+    for number, (each, x, at, where) in zip(numbers, shown, strict=True):
+        _draw_token(picture, each, f"token-{number}", x, at, where)
+
+
+class Tokens:
+    """Which element stands for which request: the same for all of its way, so that it moves."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+
+    def of(self, shown: Sequence[Request | Completion]) -> list[int]:
+        keys = [_identity(each) for each in shown]
+        for key in keys:
+            if key not in self._numbers:
+                used = set(self._numbers.values())
+                self._numbers[key] = min(set(range(len(used) + 1)) - used)
+        numbers = [self._numbers[key] for key in keys]
+        self._numbers = {key: self._numbers[key] for key in keys}
+        return numbers
+
+
+def _identity(token: Request | Completion) -> int:
+    """A request's last completion is drawn as the same thing, any other as one of its own."""
+    if isinstance(token, Request) or token.request is None or "MORE" in token.flags:
+        return token.step
+    return token.request.step
+
+
+def _draw_token(
+    picture: Picture, token: Request | Completion, id_: str, x: float, y: float, where: str
+) -> None:
+    group = picture.group(id_, x, y)
+    ground = {"kernel": "wait", "copied": "box"}.get(where, "lit")
+    words = f"small middle in-{ground}" if ground != "box" else "small middle"
+    picture.box(f"{id_}-box", group, ground, 0, 0, SLOT[0] - 8, SLOT[1] - 8)
+    what = token.op if isinstance(token, Request) else result_words(token)
+    middle = SLOT[0] / 2 - 4
+    picture.word(f"{id_}-what", group, words, middle, 21, short(what, SLOT_MAX))
+    picture.word(f"{id_}-whose", group, words, middle, 44, _whose(token))
+
+
+def result_words(done: Completion) -> str:
+    if done.res < 0:
+        return f"-{errno.errorcode.get(-done.res, -done.res)}"
+    return f"{done.res}, F_MORE" if "MORE" in done.flags else f"res {done.res}"
+
+
+def _whose(token: Request | Completion) -> str:
+    request = token if isinstance(token, Request) else token.request
+    if frame_in(token.user) or request is None or request.fd < 0:
+        return short(token.user, SLOT_MAX)
+    return f"fd {request.fd}"
+
+
+def _draw_lead(picture: Picture, state: State, event: Event, layout: Layout) -> None:
+    """From the entry that this event is about to the operation that its user_data points at."""
+    number = frame_in(event.get("user", "")) or event.get("f", 0)
+    if number not in layout.places or number not in state.frames:
+        return
+    ring = next(iter(state.rings.values()), Ring(0))
+    rows: dict[str, tuple[str, Sequence[Request | Completion]]] = {
+        "sqe": ("sq", ring.queue), "cqe": ("cq", ring.done), "resume": ("copied", ring.copied)
+    }  # fmt: skip
+    where, row = rows.get(event["e"], ("", ()))
+    slots = [slot for slot, each in enumerate(row[:SLOTS]) if frame_in(each.user) == number]
+    if not slots:
+        return
+    x = QUEUE_X["sq" if where == "sq" else "cq"] + slots[-1] * SLOT[0] + SLOT[0] // 2
+    y = layout.rings_y + (34 if where != "copied" else -52)
+    bus = layout.rings_y + (-6 if where != "copied" else -72)
+    left, top = layout.corner(layout.places[number])
+    picture.wire("lead", "lit", f"M{x} {y}V{bus}H{left - 14}V{top + 82}H{left + 8}")
+
+
+def short(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+# ---- all steps as one drawing ----
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The elements of all steps, and for each step what they look like."""
+
+    width: int
+    height: int
+    tags: Mapping[str, tuple[str, str]]
+    steps: Sequence[Mapping[str, Values]]
+
+    def svg(self, step: int, name: str, title: str, desc: str) -> str:
+        """The drawing at a step (from 0), its ids prefixed by the figure's name."""
+        inner = "".join(self._element(id_, step, name) for id_ in self._children(""))
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
+            f'role="img" aria-labelledby="{name}-title" aria-describedby="{name}-desc" '
+            f'class="fig">\n<title id="{name}-title">{html.escape(title)}</title>\n'
+            f'<desc id="{name}-desc">{html.escape(desc)}</desc>\n<defs><marker id="{name}-arrow" '
+            'viewBox="0 0 10 10" refX="9" refY="5" markerWidth="13" markerHeight="13" '
+            'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L10 5L0 10z"/></marker></defs>'
+            f"\n{inner}</svg>"
+        )
+
+    def patches(self, name: str) -> list[dict[str, dict[str, str | None]]]:
+        """For each step what differs from the one before; the first one differs from nothing."""
+        found: list[dict[str, dict[str, str | None]]] = []
+        before: Mapping[str, Values] = {}
+        for step in self.steps:
+            patch = {}
+            for id_, values in step.items():
+                old = before.get(id_, {})
+                change = {k: v for k, v in values.items() if old.get(k) != v}
+                gone = dict.fromkeys(old.keys() - values.keys())
+                if change or gone:
+                    full = {**change, **gone}
+                    patch[id_] = {k: _prefixed(v, name) for k, v in sorted(full.items())}
+            found.append(patch)
+            before = step
+        return found
+
+    def _children(self, parent: str) -> list[str]:
+        return [id_ for id_, (_, above) in self.tags.items() if above == parent]
+
+    def _element(self, id_: str, step: int, name: str) -> str:
+        tag = self.tags[id_][0]
+        values = self.steps[step][id_]
+        words = "".join(
+            f' {key}="{html.escape(_prefixed(value, name) or "")}"'
+            for key, value in sorted(values.items()) if key
+        )  # fmt: skip
+        inner = html.escape(values.get("", ""), quote=False)
+        inner += "".join(self._element(child, step, name) for child in self._children(id_))
+        return f'<{tag} id="{name}-{id_}"{words}>{inner}</{tag}>\n'
+
+
+HIDDEN: Values = {"display": "none"}
+# Grounds first, then what stands on them, then wires: a later element lies on an earlier one.
+_LAYERS = (
+    "kernel", "sq", "cq", "stack", "frame", "thread", "copied", "lead", "token"
+)  # fmt: skip
+
+
+def _prefixed(value: str | None, name: str) -> str | None:
+    return value.replace("url(#", f"url(#{name}-") if value else value
+
+
+def combine(pictures: Sequence[Picture]) -> Drawing:
+    tags: dict[str, tuple[str, str]] = {}
+    for picture in pictures:
+        tags.update(picture.tags)
+
+    def layer(id_: str) -> tuple[int, bool]:
+        kind = id_.partition("-")[0]
+        return _LAYERS.index(kind), id_.endswith("-next")
+
+    ordered = {id_: tags[id_] for id_ in sorted(tags, key=layer)}
+    height = max(picture.height for picture in pictures)
+    steps = [{id_: each.values.get(id_, HIDDEN) for id_ in ordered} for each in pictures]
+    return Drawing(WIDTH, height, ordered, steps)

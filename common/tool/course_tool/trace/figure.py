@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""The figures of pages: docs/traces/NAME.toml chooses steps of the recording NAME.jsonl.
+
+    program = "07:ping_pong"        # as ./course run takes it, with its args; a server gets clients
+    args = ["--rounds", "1"]
+    title = "…"  desc = "…"         # the caption; what is to be seen, for those who cannot see it
+    still = 9                       # the step that is shown in print and without JavaScript
+    hide = ["keep"]                 # functions whose frames are not drawn
+    [[steps]]                       # at most 24, in the order of the recording
+    at = { e = "cqe", of = "pong" } # the next event with these facts; nth = 2: the one after it
+    expect = { in_flight = 1 }      # facts that must hold there, whenever it is recorded anew
+    say = "res is {res}"            # with facts in braces
+    ask = "…?"                      # what to answer before going on
+
+A fact is a field of the event, or what facts() below adds.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from course_tool.errors import CourseError
+from course_tool.paths import DOCS, relative
+from course_tool.trace.drawing import Drawing, Tokens, combine, draw, lay_out
+from course_tool.trace.events import Event, Recording, frame_in
+from course_tool.trace.model import State
+
+TRACES = DOCS / "traces"
+STEPS_MAX = 24
+GIST = ("e", "fn", "of", "from", "to", "op", "depth", "running", "queued", "done", "in_flight")
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    at: Facts
+    say: str
+    ask: str = ""
+    expect: Facts = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Figure:
+    name: str
+    program: str
+    title: str
+    desc: str
+    still: int
+    steps: Sequence[Step]
+    args: Sequence[str] = ()
+    hide: Sequence[str] = ()
+    parts: Sequence[str] = ()  # of the drawing; what the recording has, if it is left out
+    clients: int = 0  # of a server
+    at_once: bool = False  # they say something while the server is stopped
+    shows_violation: bool = False  # what is wrong in the recording is what the figure is about
+
+    @property
+    def recording(self) -> Path:
+        return TRACES / f"{self.name}.jsonl"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A figure whose steps were all found."""
+
+    name: str
+    drawing: Drawing
+    captions: Sequence[tuple[str, str]]  # of each step: what is said and what is asked, as HTML
+    still: int
+    title: str
+    desc: str
+
+
+def names() -> list[str]:
+    return sorted(file.stem for file in TRACES.glob("*.toml"))
+
+
+def load(name: str) -> Figure:
+    file = TRACES / f"{name}.toml"
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+        steps = [Step(**each) for each in raw.pop("steps")]
+        figure = Figure(name=name, steps=steps, **raw)
+    except FileNotFoundError:
+        raise CourseError(f"there is no {relative(file)}.") from None
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise CourseError(f"{relative(file)}: {error}.") from error
+    if not 1 <= figure.still <= len(steps) <= STEPS_MAX:
+        raise CourseError(f"{relative(file)}: 1 to {STEPS_MAX} steps, and `still` is one of them.")
+    return figure
+
+
+def facts(event: Event, state: State) -> dict[str, Any]:
+    """The event's fields, with functions for frames, and counts of what there is after it."""
+    found: dict[str, Any] = dict(event)
+    for key in ("f", "by", "from", "to"):
+        if key in event:
+            found["fn" if key == "f" else key] = state.name(event[key]) if event[key] else ""
+    if "user" in event:
+        found["of"] = state.name(frame_in(event["user"])) if frame_in(event["user"]) else ""
+    if event["e"] == "cqe":
+        done = state.rings[event["ring"]].done[-1]
+        found["op"] = done.request.op if done.request else ""
+        found["fd"] = done.request.fd if done.request else -1
+    return found | {
+        "in_flight": sum(len(ring.flight) for ring in state.rings.values()),
+        "queued": sum(len(ring.queue) for ring in state.rings.values()),
+        "done": sum(len(ring.done) for ring in state.rings.values()),
+        "frames": len(state.frames),
+        "running": state.name(state.running) if state.running else "",
+        "stack": len(state.stacks.get(event["th"], [])),
+        "enters": state.enters, "sqes": state.sqes, "cqes": state.cqes,
+    }  # fmt: skip
+
+
+def make(figure: Figure, recording: Recording) -> Made:
+    """Finds every step, checks what is expected of it, and draws it."""
+    layout = lay_out(recording.events, figure.parts, figure.hide, lines=False)
+    tokens, state = Tokens(), State()
+    found = _chosen(figure, recording.events, state)
+    pictures, captions = [], []
+    for step, event, known in found:
+        pictures.append(draw(state, event, layout, tokens))
+        captions.append((_as_html(step.say, known), _as_html(step.ask, known)))
+    drawing = combine(pictures)
+    return Made(figure.name, drawing, captions, figure.still, figure.title, figure.desc)
+
+
+def gist(figure: Figure, recording: Recording) -> list[tuple[Any, ...]]:
+    """What its steps are about, as it is in every recording of the same code."""
+    chosen = _chosen(figure, recording.events, State())
+    return [tuple(known.get(key) for key in GIST) for _, _, known in chosen]
+
+
+def _chosen(
+    figure: Figure, events: Sequence[Event], state: State
+) -> Iterator[tuple[Step, Event, Facts]]:
+    rest = iter(events)
+    for position, step in enumerate(figure.steps, start=1):
+        left = step.at.get("nth", 1)
+        wanted = {key: value for key, value in step.at.items() if key != "nth"}
+        for event in rest:
+            state.apply(event)
+            known = facts(event, state)
+            left -= all(known.get(key) == value for key, value in wanted.items())
+            if left == 0:
+                break
+        else:
+            raise CourseError(f"step {position}: no event that has {dict(step.at)} follows.")
+        for key, value in step.expect.items():
+            if known.get(key) != value:
+                raise CourseError(
+                    f"step {position} expects {key} = {value!r}, and it is {known.get(key)!r}."
+                )
+        yield step, event, known
+
+
+def _as_html(text: str, known: Facts) -> str:
+    try:
+        text = text.format_map(known)
+    except (KeyError, ValueError, IndexError) as error:
+        raise CourseError(f"{text!r} names {error}, which is no fact of that event.") from error
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+
+
+def element(made: Made) -> str:
+    """The figure as HTML: with its data inline, and complete without JavaScript."""
+    name = made.name
+    steps = "".join(
+        f'<li id="{name}.{number}"><span>{said}</span>{_asked(asked)}</li>\n'
+        for number, (said, asked) in enumerate(made.captions, start=1)
+    )
+    data = {
+        "still": made.still,
+        "patches": made.drawing.patches(name),
+    }
+    packed = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    svg = made.drawing.svg(made.still - 1, name, made.title, made.desc)
+    return (
+        f'<figure class="drawing trace" id="figure-{name}" data-trace="{name}" '
+        f"data-search-exclude>\n{svg}\n"
+        '<div class="trace-controls" hidden>\n'
+        '<button type="button" data-go="-1">Back</button>\n'
+        f'<input type="range" min="1" max="{len(made.captions)}" step="1" aria-label="Step">\n'
+        '<button type="button" data-go="1">Next</button>\n</div>\n'
+        '<div class="trace-say" aria-live="polite" hidden></div>\n'
+        f'<ol class="trace-steps">\n{steps}</ol>\n'
+        f"<figcaption>{html.escape(made.title, quote=False)}</figcaption>\n"
+        f'<script type="application/json">{packed}</script>\n</figure>\n'
+    )
+
+
+def _asked(asked: str) -> str:
+    return f' <strong class="trace-ask">{asked}</strong>' if asked else ""

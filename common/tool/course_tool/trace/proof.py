@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""What `./course verify --all` proves of the pages' recordings: made anew, they still hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from course_tool import builds, syscalls
+from course_tool.errors import CourseError
+from course_tool.running import find_program
+from course_tool.trace import figure, scenario
+from course_tool.trace.events import Recording, read
+from course_tool.trace.model import last_state
+from course_tool.verify.outcome import Context, Outcome
+from course_tool.verify.trees import BuildFolder
+
+PRESET = "reference-trace"
+BY_CLANG = "07-ping-pong"  # enough for all that the coroutine tap takes for granted
+
+
+def record(chosen: figure.Figure, into: Path, before: Sequence[str | Path] = ()) -> Recording:
+    """Builds the solution's program and records it; it has to end as it should."""
+    builds.build(PRESET, [_target(chosen)])
+    return _run(chosen, builds.program(PRESET, _target(chosen)), into, before)
+
+
+def _target(chosen: figure.Figure) -> str:
+    chapter, program = find_program(chosen.program)
+    return f"{chapter.number}-{program.name}"
+
+
+def _run(
+    chosen: figure.Figure, program: Path, into: Path, before: Sequence[str | Path] = ()
+) -> Recording:
+    run = scenario.run(
+        program, chosen.args, into, before=before,
+        is_server=chosen.clients > 0, clients=chosen.clients, at_once=chosen.at_once,
+    )  # fmt: skip
+    if run.trouble:
+        raise CourseError(run.trouble)
+    return run.recording
+
+
+def prove_traces(context: Context) -> Outcome:
+    """Each is recorded twice: as it is, and under strace, which counts what the recorder counts."""
+    outcome = Outcome("recordings")
+    folder = context.work / "traces"
+    try:
+        syscalls.require_strace()
+        checks = [_changed, _miscounted]
+    except CourseError as error:
+        outcome.notes.append(f"nothing compares the enters with strace's: {error}")
+        checks = [_changed]
+    wanted = [(name, check) for name in figure.names() for check in checks]
+    if builds.newest_clang():
+        wanted.append((BY_CLANG, _differs_by_clang))
+    else:
+        outcome.notes.append("no Clang here to compile the recorder with")
+    for name, check in wanted:
+        context.step(f"docs/traces/{name}.toml")
+        try:
+            problem = check(figure.load(name), folder)
+        except CourseError as error:
+            problem = str(error)
+        outcome.check(problem and f"docs/traces/{name}.toml: {problem}")
+    return outcome
+
+
+def _changed(chosen: figure.Figure, folder: Path) -> str | None:
+    fresh = record(chosen, folder / f"{chosen.name}.jsonl")
+    if figure.gist(chosen, fresh) != figure.gist(chosen, read(chosen.recording)):
+        return (
+            "the recording is not what the code does by now; make it anew: "
+            f".venv/bin/python docs/_hooks/traces.py {chosen.name}"
+        )
+    return _broken(chosen, fresh)
+
+
+def _broken(chosen: figure.Figure, fresh: Recording) -> str | None:
+    figure.make(chosen, fresh)
+    state = last_state(fresh.events, echoes=chosen.clients > 0)
+    state.close()
+    if bool(state.violations) == chosen.shows_violation:
+        return None
+    first = next(iter(state.violations), None)
+    return first.as_sentence() if first else "it shows no violation any more."
+
+
+def _miscounted(chosen: figure.Figure, folder: Path) -> str | None:
+    with syscalls.counted() as (strace, calls):
+        fresh = record(chosen, folder / f"{chosen.name}-counted.jsonl", strace)
+    told, counted = last_state(fresh.events).enters, calls["io_uring_enter"]
+    return None if told == counted else f"recorded are {told} enters, and strace counted {counted}."
+
+
+def _differs_by_clang(chosen: figure.Figure, folder: Path) -> str | None:
+    clang = BuildFolder("trace-clang")
+    clang.configure(PRESET, CMAKE_CXX_COMPILER=builds.newest_clang() or "")
+    built = clang.build([_target(chosen)])
+    if built.returncode != 0:
+        return builds.build_failure(built.stdout + built.stderr)
+    program = clang.path / "bin" / _target(chosen)
+    return _broken(chosen, _run(chosen, program, folder / f"{chosen.name}-clang.jsonl"))

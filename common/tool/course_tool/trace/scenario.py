@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Runs a program that records itself: a server with clients that talk to it, or one that ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_tool import processes
+from course_tool.errors import CourseError
+from course_tool.trace.events import Recording, read
+
+DEADLINE_S = 10.0
+ANSWER_S = 5.0
+MESSAGE = b"ping\n"
+CLIENTS = 2
+
+
+@dataclass(frozen=True)
+class Run:
+    recording: Recording
+    trouble: str  # how it ended, if not as it should have; else ""
+
+
+def run(
+    program: Path, args: Sequence[str], file: Path, *, is_server: bool, clients: int = CLIENTS,
+    at_once: bool = False, before: Sequence[str | Path] = (),
+) -> Run:  # fmt: skip
+    """Runs it with `file` for its recording; `before` are words such as strace's."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    words = [*before, program, *args]
+    env = {"COURSE_TRACE": str(file)}
+    try:
+        if is_server:
+            trouble = _serve(words, env, program.name, clients, at_once)
+        else:
+            ended = processes.run(words, timeout_s=DEADLINE_S, env=env)
+            trouble = _ending(program.name, ended.returncode, ended.stderr)
+    except CourseError as error:
+        trouble = str(error)
+    if not file.is_file():
+        raise CourseError(f"{program.name} has recorded nothing. {trouble}")
+    return Run(read(file), trouble)
+
+
+def _ending(name: str, returncode: int, stderr: str) -> str:
+    if returncode == 0:
+        return ""
+    said = stderr.strip().splitlines()
+    return "\n  ".join([f"{name} {processes.how_it_ended(returncode)}.", *said[-3:]])
+
+
+def _serve(
+    words: Sequence[str | Path], env: dict[str, str], name: str, clients: int, at_once: bool
+) -> str:
+    with processes.Server(words, env=env) as server, ExitStack() as sockets:
+        try:
+            trouble = _talk(server, sockets, clients, at_once)
+        except OSError as error:
+            trouble = f"a client could not talk to it: {error}."
+        returncode = server.stop()
+        return trouble or _ending(name, returncode, server.stderr_text())
+
+
+def _talk(server: processes.Server, stack: ExitStack, clients: int, at_once: bool) -> str:
+    """Each step waits for the one before, so that every run is the same. With `at_once` the server
+    is stopped while all clients send once more, and then finds it all at the same time."""
+    sockets = []
+    for number in range(1, clients + 1):
+        address = (server.host, server.port)
+        sockets.append(stack.enter_context(socket.create_connection(address, timeout=ANSWER_S)))
+        sockets[-1].sendall(MESSAGE)
+        if trouble := _hear(sockets[-1], number):
+            return trouble
+    if at_once:
+        os.kill(server.pid, signal.SIGSTOP)
+        for client in sockets:
+            client.sendall(MESSAGE)
+        os.kill(server.pid, signal.SIGCONT)
+        for number, client in enumerate(sockets, start=1):
+            if trouble := _hear(client, number):
+                return trouble
+    for client in sockets:
+        client.shutdown(socket.SHUT_WR)
+        client.recv(1)  # the server hangs up
+    return ""
+
+
+def _hear(client: socket.socket, number: int) -> str:
+    """What is wrong with the echo, or nothing."""
+    heard = b""
+    while len(heard) < len(MESSAGE):
+        try:
+            more = client.recv(len(MESSAGE) - len(heard))
+        except TimeoutError:
+            more = b""
+        if not more:
+            return (
+                f"client {number} sent {len(MESSAGE)} bytes, and got {len(heard)} back within "
+                f"{ANSWER_S:g} s."
+            )
+        heard += more
+    return "" if heard == MESSAGE else f"client {number} sent {MESSAGE!r} and got {heard!r}."

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// The recording that all taps write to: numbers for events, threads, frames and addresses, and what
+// was last seen of every ring.
+// Owns     the file; it is never closed, since programs end in many ways.
+// Threads  any that holds the lock of a `locked`.
+// Rule     before an event is written, look() writes what has happened to the rings meanwhile: most
+//          of what a program does to them is inlined, and cannot be noticed otherwise.
+#pragma once
+
+#include <liburing.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace course_trace {
+
+// One line, as JSON: {"n":4,"th":0,"e":"frame",…}
+class event {
+ public:
+  explicit event(std::string_view kind) : kind_{kind} {}
+
+  event& number(std::string_view key, std::int64_t value);
+  event& text(std::string_view key, std::string_view value);
+  event& numbers(std::string_view key, std::initializer_list<unsigned> values);
+  event& texts(std::string_view key, const std::vector<std::string_view>& values);
+
+  [[nodiscard]] std::string line(std::size_t count, int thread) const;
+
+ private:
+  std::string kind_;
+  std::string rest_;
+};
+
+// A ring, and how far it was looked at.
+struct ring_state {
+  const void* key;  // its ::io_uring, or what else it was found by
+  int number;
+  int thread;  // that last entered it: no other one looks at it
+  ::io_uring queues;
+  const unsigned* prepared;  // SQEs up to here are filled in; liburing is ahead of *ktail
+  unsigned sqes_seen = 0;
+  unsigned taken_seen = 0;
+  unsigned cqes_seen = 0;
+  unsigned head_seen = 0;
+};
+
+// A ring of buffers, which the program gives back by its tail.
+struct buffers_state {
+  const ::io_uring_buf_ring* memory;
+  unsigned mask;
+  int group;
+  const void* ring;  // its key
+  std::uint16_t tail_seen;
+};
+
+struct frame_state {
+  std::size_t bytes;
+  int number;
+};
+
+class recording {
+ public:
+  [[nodiscard]] static recording* instance() noexcept;  // null: nothing is to be recorded
+
+  void write(const event& happened);  // looks first
+  void write_only(const event& happened);
+  void look();
+
+  ring_state& add(const void* key, const ::io_uring& queues, const unsigned* prepared);
+  [[nodiscard]] ring_state* find(const void* key) noexcept;
+  void remove(const void* key);
+  [[nodiscard]] static int thread() noexcept;
+
+  // f3+0x80 inside a frame; a1 elsewhere in memory; small ones, and what is no address, as they are
+  [[nodiscard]] std::string name_of(std::uint64_t word);
+  [[nodiscard]] int frame_of(const void* frame) const noexcept;  // 0: not one of ours
+  int make_frame(void* frame, std::size_t bytes);
+  void forget_frame(void* frame) { frames_.erase(reinterpret_cast<std::uintptr_t>(frame)); }
+
+  std::mutex mutex;
+  std::vector<buffers_state> buffers;
+
+ private:
+  explicit recording(int file) noexcept : file_{file} {}
+  void begin();
+  void look_at(ring_state& ring);
+  void look_at(buffers_state& ring);
+  void write_sqe(const ring_state& ring, unsigned index);
+  void write_cqe(const ring_state& ring, unsigned index);
+
+  int file_;
+  std::size_t count_ = 0;
+  int frames_made_ = 0;
+  std::map<std::uintptr_t, frame_state> frames_;
+  std::unordered_map<std::uint64_t, std::string> addresses_;
+  std::unordered_map<std::uint64_t, std::string> user_data_;  // as it was called when submitted
+  std::vector<ring_state> rings_;
+  int rings_made_ = 0;
+};
+
+// For as long as it lives nobody else writes: if (locked to; to) to->write(…)
+class locked {
+ public:
+  locked() noexcept : to_{recording::instance()} {
+    if (to_ != nullptr) to_->mutex.lock();
+  }
+  locked(locked&&) = delete;
+  ~locked() {
+    if (to_ != nullptr) to_->mutex.unlock();
+  }
+  explicit operator bool() const noexcept { return to_ != nullptr; }
+  recording* operator->() const noexcept { return to_; }
+
+ private:
+  recording* to_;
+};
+
+}  // namespace course_trace

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: MIT
+"""./course trace: a recording is read, checked, drawn and compared; what is wrong gets its step."""
+
+from __future__ import annotations
+
+import copy
+import json
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+from course_tool import builds, paths, reporting
+from course_tool.chapters import load_chapter
+from course_tool.ctests import TestResult
+from course_tool.errors import CourseError
+from course_tool.groups import Group
+from course_tool.trace import commands, events, figure
+from course_tool.trace.drawing import HIDDEN, Tokens, combine, draw, lay_out
+from course_tool.trace.model import State, last_state
+
+pytestmark = pytest.mark.reads_course
+
+PING_PONG = ROOT / "docs" / "traces" / "07-ping-pong.jsonl"
+Events = list[dict[str, Any]]
+
+
+@pytest.fixture
+def played() -> Events:
+    return [dict(each) for each in events.read(PING_PONG).events]
+
+
+def find(recorded: Events, **wanted: Any) -> int:
+    """Where the first event stands that has these fields."""
+    return next(i for i, each in enumerate(recorded) if wanted.items() <= each.items())
+
+
+def numbered(recorded: Sequence[dict[str, Any]]) -> Events:
+    return [{"th": 0, **each, "n": n} for n, each in enumerate(recorded, start=1)]
+
+
+def wrongs(recorded: Events, echoes: bool = False) -> list[str]:
+    state = last_state(recorded, echoes)
+    state.close()
+    return [each.as_sentence() for each in state.violations]
+
+
+def moved(recorded: Events, source: int, target: int) -> Events:
+    recorded.insert(target, recorded.pop(source))
+    return numbered(recorded)
+
+
+def without(recorded: Events, **wanted: Any) -> Events:
+    del recorded[find(recorded, **wanted)]
+    return numbered(recorded)
+
+
+def twice(recorded: Events, **wanted: Any) -> Events:
+    place = find(recorded, **wanted)
+    return numbered([*recorded[: place + 1], dict(recorded[place]), *recorded[place + 1 :]])
+
+
+def with_field(recorded: Events, place: int, **changed: Any) -> Events:
+    recorded[place] |= changed
+    return recorded
+
+
+READ = {"e": "cqe", "user": "f3+0x80"}
+MUTATIONS: dict[str, tuple[Callable[[Events], Events], str]] = {
+    "a line is lost": (lambda r: r[:4] + r[5:], "step 5 is missing"),
+    "a frame goes too early": (
+        lambda r: moved(r, find(r, e="destroy", f=3), find(r, e="enter")),
+        "Step 28: the frame of catch_ball is destroyed while a read on fd 5 is in flight for it",
+    ),
+    "a buffer goes too early": (
+        lambda r: moved(r, find(r, e="destroy", f=1), find(r, e="enter")),
+        "the frame of pong is destroyed while a read",
+    ),
+    "it never suspended": (
+        lambda r: without(r, e="suspend", f=3), "catch_ball is resumed, and had not suspended"
+    ),
+    "it suspends while it waits": (
+        lambda r: twice(r, e="suspend", f=3), "catch_ball suspends, and does not run"
+    ),
+    "it starts twice": (lambda r: twice(r, e="start", f=3), "had been started before"),
+    "it ends while it waits": (
+        lambda r: moved(r, find(r, e="end", f=3), find(r, e="enter")), "ends, and does not run"
+    ),
+    "a frame that is gone goes on": (
+        lambda r: moved(r, find(r, e="destroy", f=3), find(r, e="resume", f=3)),
+        "its frame is gone",
+    ),
+    "destroyed twice": (lambda r: twice(r, e="destroy", f=3), "destroyed a second time"),
+    "destroyed while it runs": (
+        lambda r: moved(r, find(r, e="destroy", f=3), find(r, e="end", f=3)), "its body runs"
+    ),
+    "never destroyed": (
+        lambda r: without(r, e="destroy", f=3), "the frame of catch_ball is still there at the end"
+    ),
+    "a jump into a frame that runs": (
+        lambda r: with_field(r, find(r, e="jump", to=3), to=1, **{"from": 3}) and
+        with_field(r, find(r, e="suspend", f=1), e="note"), "which is running and does not wait",
+    ),
+    "no completion yet": (
+        lambda r: without(r, **READ), "goes on while its read on fd 5 is still in flight"
+    ),
+    "a completion too many": (lambda r: twice(r, **READ), "its last completion was there before"),
+    "F_MORE, and nothing more": (
+        lambda r: with_field(r, find(r, **READ), flags=["MORE"]), "is still in flight"
+    ),
+    "resumed out of the queue": (
+        lambda r: moved(r, find(r, e="reap"), find(r, e="resume", f=3) + 1),
+        "is resumed before its completion was taken out of the CQ",
+    ),
+    "whose completion": (
+        lambda r: with_field(r, find(r, e="sqe", op="WRITE"), user="f3+0x80"),
+        "a write on fd 6 gets the user_data f3+0x80 of the read on fd 5",
+    ),
+    "more taken than there was": (
+        lambda r: with_field(r, find(r, e="take"), sq=[3, 3]), "the kernel took 3 SQEs, and 2"
+    ),
+}  # fmt: skip
+
+
+def test_the_recording_of_a_sound_run_has_nothing_wrong(played: Events) -> None:
+    assert wrongs(played) == []
+
+
+@pytest.mark.parametrize("what", MUTATIONS)
+def test_a_recording_that_breaks_a_rule_fails(played: Events, what: str) -> None:
+    mutate, says = MUTATIONS[what]
+    found = wrongs(mutate(played))
+    assert any(says in each for each in found), f"{says!r} is not among {found}"
+
+
+def sqe(op: str, user: str, fd: int = 7) -> dict[str, Any]:
+    return {"e": "sqe", "ring": 0, "slot": 0, "op": op, "fd": fd, "len": 9, "user": user}
+
+
+def cqe(user: str, res: int, *flags: str, **more: Any) -> dict[str, Any]:
+    return {"e": "cqe", "ring": 0, "slot": 0, "user": user, "res": res, "flags": flags, **more}
+
+
+RING = {"e": "ring", "ring": 0, "sq": 4, "cq": 8}
+EXIT = {"e": "exit", "ring": 0}
+NO_ENTER = {"e": "no_enter", "ring": 0, "sq": [0, 0], "cq": [0, 0], "wait": 0}
+TAKE = {"e": "take", "ring": 0, "sq": [1, 1]}
+LENT = cqe("1", 5, "BUFFER", "MORE", buffer=3)
+SHORT = [RING, sqe("RECV", "1"), cqe("1", 9), sqe("SEND", "2"), cqe("2", 4)]
+BROKEN = {
+    "lent twice": ([RING, sqe("RECV", "1"), LENT], "buffer 3 is lent, and its ring did not have"),
+    "given back twice": (
+        [RING, {"e": "recycle", "id": 3}, {"e": "recycle", "id": 3}], "its ring has it already"
+    ),
+    "closed in flight": ([RING, sqe("RECV", "1"), TAKE, EXIT], "closed while a recv on fd 7"),
+    "a slot kept free": ([RING, NO_ENTER, NO_ENTER, NO_ENTER], "all of the submission queue is"),
+    "a dropped send": (
+        [RING, sqe("RECV", "1"), cqe("1", 9)], "Step 3: 9 bytes that came from fd 7 are not sent"
+    ),
+    "a dropped rest": (
+        [*SHORT, sqe("RECV", "1")], "Step 3: 5 bytes that came from fd 7 are not sent back: the "
+        "next request for it is a recv",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_queues_buffers_and_echoes_are_checked(what: str) -> None:
+    made, says = BROKEN[what]
+    found = wrongs(numbered(made), echoes=True)
+    assert any(says in each for each in found), f"{says!r} is not among {found}"
+
+
+def test_what_a_crash_cut_off_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "cut.jsonl"
+    file.write_text(PING_PONG.read_text()[:-9])
+    assert len(events.read(file).events) == len(events.read(PING_PONG).events) - 1
+    file.write_text("nonsense")
+    with pytest.raises(CourseError, match="is no recording"):
+        events.read(file)
+
+
+def test_the_patches_of_a_drawing_give_each_of_its_steps(played: Events) -> None:
+    layout, tokens, state = lay_out(played), Tokens(), State()
+    pictures = []
+    for each in played:
+        state.apply(each)
+        pictures.append(draw(state, each, layout, tokens))
+    drawing = combine(pictures)
+    now: dict[str, dict[str, str]] = {}
+    for step, patch in zip(drawing.steps, drawing.patches("x"), strict=True):
+        for id_, change in patch.items():
+            values = now.setdefault(id_, {}) | change
+            now[id_] = {key: value for key, value in values.items() if value is not None}
+        there = {id_: values for id_, values in step.items() if values != HIDDEN}
+        assert {id_ for id_, values in now.items() if values != HIDDEN} == set(there)
+        assert all(now[id_].keys() == values.keys() for id_, values in there.items())
+    name = '<text id="x-frame-0-1-name" class="strong in-lit" x="12" y="30">pong</text>'
+    assert name in drawing.svg(6, "x", "t", "d"), "at step 7 pong runs, to the right of keep"
+
+
+FIGURE = {
+    "no event": (
+        'at = { e = "cqe", of = "nobody" }\nsay = "x"', "step 1: no event that has .*nobody"
+    ),
+    "another fact": (
+        'at = { e = "enter" }\nexpect = { queued = 7 }\nsay = "x"', "queued = 7, and it is 2"
+    ),
+    "no such fact": ('at = { e = "enter" }\nsay = "{color}"', "no fact of that event"),
+    "a wrong key": ('at = { e = "enter" }\nsays = "x"', "says"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FIGURE)
+def test_a_figure_that_its_recording_does_not_bear_out_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    step, says = FIGURE[what]
+    head = 'program = "07:ping_pong"\ntitle = "t"\ndesc = "d"\nstill = 1\n[[steps]]\n'
+    (tmp_path / "broken.toml").write_text(head + step)
+    monkeypatch.setattr(figure, "TRACES", tmp_path)
+    with pytest.raises(CourseError, match=says):
+        figure.make(figure.load("broken"), events.read(PING_PONG))
+
+
+class Bench:
+    """A program that "records" what it is given, in the place of one that is built."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        monkeypatch.setattr(builds, "build", lambda preset, targets: [])
+        monkeypatch.setattr(builds, "program", lambda preset, name: folder / f"{preset}-{name}")
+        monkeypatch.setattr(paths, "STATE", folder)
+
+    def program(self, recorded: Events, then: str = "", whose: str = "student") -> None:
+        lines = PING_PONG.read_text().splitlines()[:1] + [json.dumps(each) for each in recorded]
+        script = self.folder / f"{whose}-trace-07-ping_pong"
+        text = "\n".join(lines) + "\n"
+        script.write_text(
+            f"#!{sys.executable}\nimport os\n"
+            f'open(os.environ["COURSE_TRACE"], "w").write({text!r})\n{then}\n'
+        )
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+
+    def trace(self, **options: bool) -> int:
+        chosen = {"solution": False, "compare": False, "as_text": False, **options}
+        return commands.trace("07:ping_pong", [], **chosen)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench(tmp_path, monkeypatch)
+
+
+def test_a_sound_run_is_summed_up(
+    bench: Bench, played: Events, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.program(played)
+    assert bench.trace(as_text=True) == 0
+    said = capsys.readouterr().out
+    assert "3 enters, 5 SQEs, 5 CQEs, 0 in flight at the end" in said
+    assert "catch_ball suspends at ping_pong.cpp" in said
+    page = (bench.folder / "trace" / "07-ping_pong.html").read_text()
+    assert page.count("<li id=") == len(played) and "https://" not in page
+
+
+def test_a_broken_rule_is_named_with_its_step(
+    bench: Bench, played: Events, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.program(MUTATIONS["a frame goes too early"][0](played))
+    assert bench.trace() == 1
+    said = capsys.readouterr().out
+    assert "Step 28: the frame of catch_ball is destroyed while a read on fd 5" in said
+
+
+def test_a_crash_is_told_with_the_last_step(
+    bench: Bench, played: Events, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.program(played[:40], "import signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    assert bench.trace() == 1
+    said = capsys.readouterr().out
+    assert "was killed by SIGSEGV" in said and "recorded, step 40:" in said
+
+
+def test_a_run_is_compared_with_the_solutions(
+    bench: Bench, played: Events, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.program(played, whose="reference")
+    bench.program(played)
+    assert bench.trace(compare=True) == 0
+    assert "does the same, step by step" in capsys.readouterr().out
+    other = copy.deepcopy(played)
+    place = find(other, e="sqe", op="WRITE")
+    other[place]["op"] = "SEND"
+    bench.program(other)
+    bench.trace(compare=True)
+    said = capsys.readouterr().out
+    assert f"differ from step {place + 1} on" in said
+    assert "yours:    An SQE: SEND" in said and "solution: An SQE: WRITE" in said
+
+
+def test_a_chapter_without_coroutines_or_ring_says_so() -> None:
+    assert not commands.can_trace(load_chapter(ROOT / "solutions" / "01-blocking-echo"))
+    with pytest.raises(CourseError, match="Chapter 01 has neither"):
+        commands.trace("01", [], solution=False, compare=False, as_text=False)
+
+
+@pytest.mark.parametrize(("status", "suggests"), [("timeout", True), ("failed", False)])
+def test_a_test_that_gives_no_reason_suggests_a_trace(
+    capsys: pytest.CaptureFixture[str], status: Any, suggests: bool
+) -> None:
+    chapter = load_chapter(ROOT / "solutions" / "05-ring-echo")
+    red = TestResult("05.1 it goes on", status, 60.0, "", ("05", "05.1"))
+    group = Group("05.1", "Who is this completion?", (red,))
+    reporting.show_red(group, chapter, "student", verbose=False)
+    assert ("./course trace 05 records a run" in capsys.readouterr().out) == suggests
