@@ -65,7 +65,8 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
   std::coroutine_handle<promise_type> frame_;
 };
 
-// What the frame awaits when its body has ended: it suspends for good, and its continuation runs.
+// Awaited by the frame when its body has ended: the frame suspends for good, and its continuation
+// runs. That is never null, because it was stored before the body began.
 struct final_awaiter {
   bool await_ready() const noexcept { return false; }
   // To return a handle is to jump there: this function's stack frame is gone by then.

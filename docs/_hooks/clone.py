@@ -21,10 +21,10 @@ in that copy, which these pages call **your clone**.
 {commands}
 """
 UNKNOWN = """\
-The course is a git repository, and what follows runs in your copy of it, **your clone**. If
-`./course serve` shows you this page, you have one: open a terminal in its folder. If you read the
-page on the web, ask whoever sent you here for the address of the repository. The site was built
-without it.
+The course is a git repository, and its commands run in your copy of it, **your clone**. If
+`./course serve` shows you this page, you have one: open a terminal in its folder. If you read this
+on the web, ask the people who sent you here for the address of the repository, because this site
+was built without it.
 
 {commands}
 """

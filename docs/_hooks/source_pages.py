@@ -163,23 +163,22 @@ def _markdown(shown: Shown) -> str:
     up = "../" * shown.path.count("/") + "../"
     pages = ", ".join(f"[{title}]({up}{page})" for page, title in shown.pages)
     if shown.starter:
-        about = "The starter, as it is before the first task is written."
+        about = f"This file is `{shown.path}` in your clone, before you write its first task."
     else:
-        about = "As it is in the clone that this site was built from."
+        about = f"This file is `{shown.path}` in your clone."
         if any(part.task for part in shown.parts):
-            about += " What a task asks for is folded."
+            about += " The lines that a task asks for are folded."
     return (
         f"---\ntitle: {Path(shown.path).name}\nhide: [navigation, toc]\n"
         "search: {exclude: true}\n---\n\n"
-        f"# `{Path(shown.path).name}`\n\n`{shown.path}` in your clone. {about} "
-        f"Shown in: {pages}.\n\n{PLACE}\n"
+        f"# `{Path(shown.path).name}`\n\n{about} It is shown in {pages}.\n\n{PLACE}\n"
     )
 
 
 def _listing(shown: Shown) -> str:
     lines = _colored(shown.path, shown.text)
     whole = Part("", 1, len(lines))
-    return f'<div class="source highlight">{_within(whole, shown.parts, lines)}</div>'
+    return f'<div class="source highlight no-copy">{_within(whole, shown.parts, lines)}</div>'
 
 
 def _colored(path: str, text: str) -> list[str]:

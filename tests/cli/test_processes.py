@@ -39,6 +39,22 @@ def has_begun_to_sleep(seconds: str) -> bool:
     return eventually(lambda: any(each.startswith("sleep") for each in alive_with(seconds)))
 
 
+# own_age_s()
+
+
+def test_a_process_counts_what_it_was_before_an_exec() -> None:
+    """`./course start` says how long all of it took, with the packages that come before the tool."""
+    later = (
+        f"import sys, time; sys.path.insert(0, {str(ROOT / 'common' / 'tool')!r})\n"
+        "from course_tool.processes import own_age_s\n"
+        "print(own_age_s() - (time.monotonic() - float(sys.argv[1])))"
+    )
+    first = "import os, sys, time; os.execv(sys.executable, [sys.executable, '-c', sys.argv[1], "
+    first += "str(time.monotonic())])"
+    older_by_s = float(run([PYTHON, "-c", first, later], timeout_s=PATIENT_S, check=True).stdout)
+    assert older_by_s > -0.02, "the age began with the second program"  # a tick of the clock is 0.01
+
+
 # beside()
 
 

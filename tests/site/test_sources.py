@@ -110,7 +110,8 @@ def test_the_link_works_from_a_folder_without_a_server(site: Site, chromium: obj
 def test_without_an_address_the_pages_say_whom_to_ask(site: Site) -> None:
     for name in ("index.html", "setup/index.html"):
         assert "git clone" not in (site.folder / name).read_text(encoding="utf-8")
-    assert "whoever sent you here" in (site.folder / "setup" / "index.html").read_text("utf-8")
+    setup = (site.folder / "setup" / "index.html").read_text(encoding="utf-8")
+    assert "the people who sent you here" in setup
 
 
 @pytest.mark.parametrize("url", ["https://host/a.git", "git@host:a/b.git", "ssh://git@host/a"])

@@ -55,6 +55,13 @@ class Finished:
         return f"$ {' '.join(self.args)}\n{self.stdout}{self.stderr}\n"
 
 
+def own_age_s() -> float:
+    """Since this process began, whatever it has been: ./course, what makes .venv, then the tool."""
+    after_name = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    began_s = int(after_name[19]) / os.sysconf("SC_CLK_TCK")  # field 22, since the machine's boot
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - began_s
+
+
 def in_child(parent: int, cpu: int | None) -> Callable[[], None]:
     """What the child does between fork and exec; allocates nothing that another thread may hold."""
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from course_tool import builds, console, doctor, packages
+from course_tool import builds, console, doctor, packages, processes
 from course_tool.chapters import Chapter, all_chapters
 from course_tool.groups import targets_of
 from course_tool.serving import HOST, PORT
@@ -21,7 +21,6 @@ PRESET = "student"
 
 def set_up(*, yes: bool) -> None:
     """Every step finds out what is done already, so the second run is quick."""
-    started = time.monotonic()
     chapter = all_chapters()[0]
     with _step(1, "What the course needs from the system, and Catch2"):
         packages.ensure("start", yes)
@@ -32,7 +31,7 @@ def set_up(*, yes: bool) -> None:
     with _step(4, f"Run the tests of chapter {chapter.number}"):
         run_chapter(Request(chapter, PRESET))
     console.out.print()
-    console.out.print(f"The set-up is complete, after {time.monotonic() - started:.0f} s.")
+    console.out.print(f"The set-up is complete, after {processes.own_age_s():.0f} s.")
     _say_what_next(chapter)
 
 
