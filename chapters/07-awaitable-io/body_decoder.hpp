@@ -16,6 +16,7 @@
 #include <string_view>
 #include <utility>
 
+#include "http_grammar.hpp"
 #include "response_head.hpp"
 
 namespace uring::http {
@@ -80,7 +81,9 @@ class body_decoder {
       if (!line.empty()) throw bad_response{"a chunk is longer than it said"};
       place_ = place::size_line;
     } else if (place_ == place::size_line) {
-      left_ = to_number(trimmed(line.substr(0, line.find(';'))), 16);
+      const std::optional<chunk_line> chunk = read_chunk_line(trimmed(line));
+      if (!chunk) throw bad_response{"a chunk has no size"};
+      left_ = chunk->bytes;
       place_ = left_ > 0 ? place::data : place::trailer;
     } else if (line.empty()) {
       place_ = place::end;

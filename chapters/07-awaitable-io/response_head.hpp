@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The part of a response before the body: the status, and how the body ends. This is just enough
-// for a client that asks once; chapter 13 has the whole grammar.
+// for a client that asks once. What chapter 13's server reads by the same rules is in
+// http_grammar.hpp. A client may be lenient where a server must not: a line may end with LF alone.
 // Lifetime the reason is a copy.
 // Errors   bad_response, whose text says what came.
 // Rule     a chunked body is chunked whatever Content-Length says; two lengths that differ are no
@@ -9,14 +10,14 @@
 #pragma once
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "http_grammar.hpp"
 
 namespace uring::http {
 
@@ -31,13 +32,6 @@ class bad_response : public std::runtime_error {
     std::ranges::replace_if(what, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
     return what;
   }
-};
-
-enum class body_end {
-  none,     // there is no body
-  counted,  // after so many bytes
-  chunked,  // with the chunk of size 0
-  at_eof,   // when the server closes the connection
 };
 
 struct response_head {
@@ -58,27 +52,11 @@ struct response_head {
   return std::nullopt;
 }
 
-// All of `text` must be digits of that base, and at least one.
-[[nodiscard]] inline std::uint64_t to_number(std::string_view text, int base) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number, base);
-  if (error != std::errc{} || stopped != end) {
-    throw bad_response{"“" + std::string{text.substr(0, 40)} + "” is no count of bytes"};
-  }
-  return number;
-}
-
-[[nodiscard]] inline bool same_word(std::string_view left, std::string_view right) {
-  return std::ranges::equal(left, right, [](unsigned char a, unsigned char b) {
-    return std::tolower(a) == std::tolower(b);
-  });
-}
-
-[[nodiscard]] inline std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+// All of `text` must be digits, and at least one.
+[[nodiscard]] inline std::uint64_t to_bytes(std::string_view text) {
+  const std::optional<std::uint64_t> bytes = read_number(text, 10);
+  if (bytes) return *bytes;
+  throw bad_response{"“" + std::string{text.substr(0, 40)} + "” is no count of bytes"};
 }
 
 // Takes the next line off the front of `text`, without its end.
@@ -92,33 +70,29 @@ struct response_head {
 
 // "HTTP/1.1 200 OK", also without a reason.
 [[nodiscard]] inline response_head parse_status_line(std::string_view line) {
-  const auto digit = [&line](std::size_t at) { return line[at] >= '0' && line[at] <= '9'; };
+  const auto digit = [&line](std::size_t at) { return is_digit(line[at]); };
   const bool is_one = line.starts_with("HTTP/1.") && line.size() >= 12 && digit(7) &&
                       line[8] == ' ' && digit(9) && digit(10) && digit(11) &&
                       (line.size() == 12 || line[12] == ' ');
   if (!is_one) throw bad_response{"“" + std::string{line.substr(0, 40)} + "” is no status line"};
   response_head head;
-  head.status = static_cast<int>(to_number(line.substr(9, 3), 10));
+  head.status = static_cast<int>(to_bytes(line.substr(9, 3)));
   head.reason = line.size() > 13 ? line.substr(13) : "";
   return head;
 }
 
 // Evaluates the two fields that tell how the body ends.
 inline void heed_field(response_head& head, std::string_view line) {
-  const std::size_t colon = line.find(':');
-  const std::string_view name = line.substr(0, colon);
-  const bool is_split = name.find_first_of(" \t") != std::string_view::npos;
-  if (colon == std::string_view::npos || name.empty() || is_split) {
-    throw bad_response{"“" + std::string{line.substr(0, 40)} + "” is no header field"};
-  }
-  const std::string_view value = trimmed(line.substr(colon + 1));
+  const std::optional<field> read = read_field(line);
+  if (!read) throw bad_response{"“" + std::string{line.substr(0, 40)} + "” is no header field"};
+  const auto [name, value] = *read;
   if (same_word(name, "Transfer-Encoding")) {
     if (!same_word(value, "chunked")) {
       throw bad_response{"its body has the coding “" + std::string{value} + "”"};
     }
     head.ends = body_end::chunked;
   } else if (same_word(name, "Content-Length") && head.ends != body_end::chunked) {
-    const std::uint64_t bytes = to_number(value, 10);
+    const std::uint64_t bytes = to_bytes(value);
     if (head.ends == body_end::counted && head.body_bytes != bytes) {
       throw bad_response{"it has two lengths"};
     }

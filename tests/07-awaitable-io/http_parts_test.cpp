@@ -8,6 +8,7 @@
 
 #include "body_decoder.hpp"
 #include "http_get.hpp"
+#include "http_grammar.hpp"
 #include "resolve.hpp"
 #include "response_head.hpp"
 
@@ -47,6 +48,36 @@ constexpr response_head chunked_head() {
 }
 
 }  // namespace
+
+TEST_CASE("07 the elements of a list are what stands between the commas") {
+  std::string_view list = " a,, b c\t,";
+  CHECK(uring::http::next_of_list(list) == "a");
+  CHECK(uring::http::next_of_list(list) == "b c");
+  CHECK_FALSE(uring::http::next_of_list(list).has_value());
+  CHECK(list.empty());
+}
+
+TEST_CASE("07 a number is digits, and fits") {
+  CHECK(uring::http::read_number("0017", 10) == 17);
+  CHECK(uring::http::read_number("fF", 16) == 255);
+  CHECK(uring::http::read_number("18446744073709551615", 10) == UINT64_MAX);
+  for (const std::string text : {"", "-1", "+1", " 1", "1 ", "1x", "18446744073709551616"}) {
+    UNSCOPED_INFO("“" << text << "”");
+    CHECK_FALSE(uring::http::read_number(text, 10).has_value());
+  }
+}
+
+TEST_CASE("07 words are the same whatever their case, and bytes beyond ASCII are not") {
+  CHECK(uring::http::same_word("Content-Length", "content-LENGTH"));
+  CHECK_FALSE(uring::http::same_word("a", "ab"));
+  CHECK_FALSE(uring::http::same_word("\xc3\x89", "\xc3\xa9"));
+  UNSCOPED_INFO("@ and ` differ in the bit that makes a letter small, and are no letters");
+  CHECK_FALSE(uring::http::same_word("@", "`"));
+}
+
+TEST_CASE("07 a chunk's line that a server pads with blanks is understood") {
+  CHECK(decode(chunked_head(), "3  \r\nabc\r\n0 \r\n\r\n", 0).body == "abc");
+}
 
 TEST_CASE("07 the head ends with an empty line") {
   CHECK_FALSE(uring::http::head_bytes("").has_value());

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// What a client and a server read alike in HTTP/1.1: words, numbers, lists, fields, chunk lines.
+// Lifetime what a function gives is a part of what it was given.
+// Rule     a whole text comes in, without the end of its line. One that does not fit the grammar
+//          gives nothing: how lenient to be with it is the caller's to say.
+// See      rfc9110, sections 5.5 and 5.6; rfc9112, sections 5 and 7.1
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace uring::http {
+
+enum class body_end {
+  none,     // there is no body
+  counted,  // after so many bytes
+  chunked,  // with the chunk of size 0
+  at_eof,   // when the server closes the connection
+};
+
+[[nodiscard]] constexpr bool is_digit(char c) noexcept {
+  return c >= '0' && c <= '9';
+}
+
+[[nodiscard]] constexpr char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
+[[nodiscard]] constexpr bool is_letter_or_digit(char c) noexcept {
+  return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z');
+}
+
+// Letters, digits, and some bytes more; a table, because most bytes of a head are looked up.
+class byte_set {
+ public:
+  explicit constexpr byte_set(std::string_view others) noexcept {
+    for (std::size_t byte = 0; byte < is_in_.size(); ++byte) {
+      const char c = static_cast<char>(byte);
+      is_in_[byte] = is_letter_or_digit(c) || others.find(c) != std::string_view::npos;
+    }
+  }
+
+  [[nodiscard]] constexpr bool has(char c) const noexcept {
+    return is_in_[static_cast<unsigned char>(c)];
+  }
+  [[nodiscard]] constexpr bool has_all_of(std::string_view text) const noexcept {
+    return std::ranges::all_of(text, [this](char c) { return has(c); });
+  }
+
+ private:
+  std::array<bool, 256> is_in_{};
+};
+
+inline constexpr byte_set token_bytes{"!#$%&'*+-.^_`|~"};
+
+// token = 1*tchar (rfc9110, 5.6.2)
+[[nodiscard]] constexpr bool is_token(std::string_view text) noexcept {
+  return !text.empty() && token_bytes.has_all_of(text);
+}
+
+// Whatever the case of their letters.
+[[nodiscard]] constexpr bool same_word(std::string_view left, std::string_view right) noexcept {
+  return std::ranges::equal(left, right, [](char a, char b) { return lower(a) == lower(b); });
+}
+
+// Without the blanks and tabs at both ends.
+[[nodiscard]] constexpr std::string_view trimmed(std::string_view text) noexcept {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// All of `text` must be digits of that base, at least one, and no more than fit.
+[[nodiscard]] inline std::optional<std::uint64_t> read_number(std::string_view text, int base) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number, base);
+  if (error != std::errc{} || stopped != end) return std::nullopt;
+  return number;
+}
+
+// Takes the next element off the front of a list such as "a, b ,, c"; nothing at its end. Elements
+// that are empty do not count (rfc9110, 5.6.1.2).
+[[nodiscard]] constexpr std::optional<std::string_view> next_of_list(std::string_view& list) {
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view element = trimmed(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    if (!element.empty()) return element;
+  }
+  return std::nullopt;
+}
+
+struct field {
+  std::string_view name;
+  std::string_view value;
+};
+
+// field-line = field-name ":" OWS field-value OWS. A blank before the colon is no part of a token.
+[[nodiscard]] constexpr std::optional<field> read_field(std::string_view line) noexcept {
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return std::nullopt;
+  return field{line.substr(0, colon), trimmed(line.substr(colon + 1))};
+}
+
+// Takes a token off the front of `text`; false if there is none.
+constexpr bool take_token(std::string_view& text) noexcept {
+  const auto end = std::ranges::find_if_not(text, [](char c) { return token_bytes.has(c); });
+  const auto bytes = static_cast<std::size_t>(end - text.begin());
+  text.remove_prefix(bytes);
+  return bytes > 0;
+}
+
+// Takes a quoted-string off the front of `text`; false if there is none (rfc9110, 5.6.4).
+constexpr bool take_quoted(std::string_view& text) noexcept {
+  if (!text.starts_with('"')) return false;
+  for (std::size_t at = 1; at < text.size(); ++at) {
+    if (text[at] == '\\') {
+      ++at;  // and the byte behind it, whichever that is
+    } else if (text[at] == '"') {
+      text.remove_prefix(at + 1);
+      return true;
+    }
+  }
+  return false;
+}
+
+// *( BWS ";" BWS name [ BWS "=" BWS value ] )
+[[nodiscard]] constexpr bool is_chunk_extension(std::string_view text) noexcept {
+  const auto take = [&text](char wanted) {
+    text = trimmed(text);
+    if (!text.starts_with(wanted)) return false;
+    text = trimmed(text.substr(1));
+    return true;
+  };
+  while (!text.empty()) {
+    if (!take(';') || !take_token(text)) return false;
+    if (take('=') && !take_token(text) && !take_quoted(text)) return false;
+  }
+  return true;
+}
+
+struct chunk_line {
+  std::uint64_t bytes = 0;     // of the chunk that follows
+  std::string_view extension;  // what stands behind the size
+};
+
+// chunk-size [ chunk-ext ]. Sixteen digits say every size that there is: more are no size.
+[[nodiscard]] inline std::optional<chunk_line> read_chunk_line(std::string_view line) {
+  constexpr std::size_t digits_max = 16;
+  const std::size_t digits = std::min(line.find_first_of("; \t"), line.size());
+  const std::string_view extension = line.substr(digits);
+  const auto bytes = read_number(line.substr(0, digits), 16);
+  if (!bytes || digits > digits_max || !is_chunk_extension(extension)) return std::nullopt;
+  return chunk_line{*bytes, extension};
+}
+
+}  // namespace uring::http
