@@ -68,6 +68,17 @@ function(course_discover_tests target label)
     PROPERTIES TIMEOUT ${COURSE_TEST_TIMEOUT_S} LABELS ${label})
 endfunction()
 
+# course_fuzz(13 fuzz_main.cpp) makes 13-fuzz, which ./course fuzz 13 runs; in the presets for that.
+function(course_fuzz number)
+  if(NOT COURSE_SANITIZE STREQUAL "fuzzer")
+    return()
+  endif()
+  add_executable(${number}-fuzz ${ARGN})
+  target_link_libraries(${number}-fuzz PRIVATE chapter-${number})
+  target_compile_options(${number}-fuzz PRIVATE -O1 -fsanitize=fuzzer)
+  target_link_options(${number}-fuzz PRIVATE -fsanitize=fuzzer)
+endfunction()
+
 # course_echo_contract(02)                                 "02 contract: one byte comes back", ...
 # course_echo_contract(05 NAME "coop" ARGS --ring-flags coop)    "05 contract (coop): one byte ..."
 # course_echo_contract(03 PROGRAM callbacks EXCEPT "idle clients cost no CPU")

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <utility>
 
+#include "chunk_line.hpp"
 #include "http_grammar.hpp"
 #include "response_head.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The part of a response before the body: the status, and how the body ends. This is just enough
-// for a client that asks once. What chapter 13's server reads by the same rules is in
-// http_grammar.hpp. A client may be lenient where a server must not: a line may end with LF alone.
+// for a client that asks once. Chapter 13's server reads by the rules of http_grammar.hpp as well.
+// A client may be lenient where a server must not be, so lines may end with LF alone.
 // Lifetime the reason is a copy.
 // Errors   bad_response, whose text says what came.
 // Rule     a chunked body is chunked whatever Content-Length says; two lengths that differ are no

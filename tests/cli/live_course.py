@@ -66,8 +66,10 @@ PRESETS = {
             ("student", "chapters"),
             ("student-carry", "chapters"),
             ("student-asan", "chapters"),
+            ("student-fuzz", "chapters"),
             ("reference", "solutions"),
             ("asan", "solutions"),
+            ("fuzz", "solutions"),
         ]
     ],
 }

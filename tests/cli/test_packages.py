@@ -50,7 +50,7 @@ def apt_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_need_has_a_reason_and_a_package_for_every_manager() -> None:
     found = packages.all_needs()
-    assert {each.purpose for each in found} == {"start", "bench", "verify"}
+    assert {each.purpose for each in found} == {"start", "bench", "fuzz", "verify"}
     for each in found:
         assert each.why
         for manager in apt.MANAGERS:
@@ -61,13 +61,14 @@ def test_every_need_has_a_reason_and_a_package_for_every_manager() -> None:
 def test_a_command_needs_what_is_its_own_and_what_start_needs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    purposes = ("start", "bench", "verify")
+    purposes = ("start", "bench", "fuzz", "verify")
     needs(monkeypatch, need("met", met=True), *(need(each, purpose=each) for each in purposes))
     assert [each.name for each in packages.missing("start")] == ["start"]
     assert [each.name for each in packages.missing("bench")] == ["start", "bench"]
+    assert [each.name for each in packages.missing("fuzz")] == ["start", "fuzz"]
     assert [each.name for each in packages.missing("verify")] == ["start", "bench"]
     everything = [each.name for each in packages.missing("verify --all")]
-    assert everything == ["start", "bench", "verify"]
+    assert everything == ["start", "bench", "fuzz", "verify"]
 
 
 def test_what_this_machine_builds_with_counts_as_met() -> None:

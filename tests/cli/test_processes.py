@@ -43,7 +43,7 @@ def has_begun_to_sleep(seconds: str) -> bool:
 
 
 def test_a_process_counts_what_it_was_before_an_exec() -> None:
-    """`./course start` says how long all of it took, with the packages that come before the tool."""
+    """`./course start` says how long all of it took, with the packages before the tool."""
     later = (
         f"import sys, time; sys.path.insert(0, {str(ROOT / 'common' / 'tool')!r})\n"
         "from course_tool.processes import own_age_s\n"
@@ -52,7 +52,7 @@ def test_a_process_counts_what_it_was_before_an_exec() -> None:
     first = "import os, sys, time; os.execv(sys.executable, [sys.executable, '-c', sys.argv[1], "
     first += "str(time.monotonic())])"
     older_by_s = float(run([PYTHON, "-c", first, later], timeout_s=PATIENT_S, check=True).stdout)
-    assert older_by_s > -0.02, "the age began with the second program"  # a tick of the clock is 0.01
+    assert older_by_s > -0.02, "the age began with the second program"  # a tick is 0.01
 
 
 # beside()

@@ -7,7 +7,7 @@
 
 using namespace course_test;
 
-TEST_CASE("bytes that arrived before a half-close are echoed, and then comes EOF") {
+TEST_CASE("bytes that arrived before a half-close are echoed before EOF") {
   const std::string message = pattern(1, 64 * 1024);
   const server_process server = start_contract_server();
   client peer{server.port()};

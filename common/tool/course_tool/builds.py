@@ -21,7 +21,9 @@ CONTEXT_LINES = 8
 GCC_OLDEST = 12
 CLANG_OLDEST = 16
 NEWEST = 30  # of the version numbers in compilers' names that we try
-SANITIZER_PRESETS = frozenset({"asan", "tsan", "fuzz", "student-asan", "student-tsan"})
+SANITIZER_PRESETS = frozenset(
+    {"asan", "tsan", "fuzz", "student-asan", "student-tsan", "student-fuzz"}
+)
 
 LOG_NAME = "course-build.log"
 STAMP_NAME = "course-configured"

@@ -306,6 +306,27 @@ def bench(
     raise typer.Exit(commands.run(options, yes=yes))
 
 
+@app.command()
+def fuzz(
+    chapter: ChapterArgument,
+    seconds: Annotated[int, typer.Option(help="How long.", min=1, max=86400)] = 60,
+    solution: Solution = False,
+    yes: Yes = False,
+) -> None:
+    """Give a chapter's parser bytes that nobody has thought of.
+
+    Clang's libFuzzer makes them, guided by what they reach. The exit code is 1 if an input was
+    found that breaks a promise; it is kept, and the command to see it again is printed.
+
+    \b
+        ./course fuzz 13 --seconds 60
+        ./course fuzz 13 --solution
+    """
+    from course_tool import fuzzing
+
+    raise typer.Exit(fuzzing.fuzz(chapter, seconds, solution=solution, yes=yes))
+
+
 @app.command("doctor")
 def doctor_(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,

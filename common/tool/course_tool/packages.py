@@ -28,8 +28,9 @@ CLANG_VERSIONS = (19, *range(builds.NEWEST, builds.CLANG_OLDEST - 1, -1))
 PURPOSES: Mapping[str, tuple[str, ...]] = {
     "start": ("start",),
     "bench": ("start", "bench"),
+    "fuzz": ("start", "fuzz"),
     "verify": ("start", "bench"),
-    "verify --all": ("start", "bench", "verify"),
+    "verify --all": ("start", "bench", "fuzz", "verify"),
 }
 
 
@@ -165,7 +166,7 @@ def all_needs() -> list[Need]:
         # What measures and checks.
         Need("strace", "counts system calls at the checkpoints", "bench", _runs("strace"),
              _named("strace")),
-        Need("Clang with its sanitizers", "tests the solutions under ASan and UBSan", "verify",
+        Need("Clang with its sanitizers", "tests under ASan and UBSan, and fuzzes", "fuzz",
              _has_sanitizing_clang, _clang_packages),
         Need("clang-tidy", "checks the C++ sources", "verify",
              lambda: clang_tool("clang-tidy") is not None, _clang_packages),
@@ -179,7 +180,7 @@ def all_needs() -> list[Need]:
 
 
 def missing(purpose: str) -> list[Need]:
-    """What `purpose` (start, bench or verify) needs and this machine lacks."""
+    """What `purpose` (start, bench, fuzz or verify) needs and this machine lacks."""
     parts = PURPOSES[purpose]
     return [need for need in all_needs() if need.purpose in parts and not need.met()]
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// The line before a chunk: its size, and what may stand behind that.
+// Lifetime the extension is a part of the line.
+// Errors   a line that does not fit the grammar gives nothing.
+// See      rfc9112, section 7.1; rfc9110, section 5.6
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "http_grammar.hpp"
+
+namespace uring::http {
+
+// Takes a token off the front of `text`; false if there is none.
+constexpr bool take_token(std::string_view& text) noexcept {
+  const auto end = std::ranges::find_if_not(text, [](char c) { return token_bytes.has(c); });
+  const auto bytes = static_cast<std::size_t>(end - text.begin());
+  text.remove_prefix(bytes);
+  return bytes > 0;
+}
+
+// Takes a quoted-string off the front of `text`; false if there is none (rfc9110, 5.6.4).
+constexpr bool take_quoted(std::string_view& text) noexcept {
+  if (!text.starts_with('"')) return false;
+  for (std::size_t at = 1; at < text.size(); ++at) {
+    if (text[at] == '\\') {
+      ++at;  // and the byte behind it, whichever that is
+    } else if (text[at] == '"') {
+      text.remove_prefix(at + 1);
+      return true;
+    }
+  }
+  return false;
+}
+
+// *( BWS ";" BWS name [ BWS "=" BWS value ] )
+[[nodiscard]] constexpr bool is_chunk_extension(std::string_view text) noexcept {
+  const auto take = [&text](char wanted) {
+    text = trimmed(text);
+    if (!text.starts_with(wanted)) return false;
+    text = trimmed(text.substr(1));
+    return true;
+  };
+  while (!text.empty()) {
+    if (!take(';') || !take_token(text)) return false;
+    if (take('=') && !take_token(text) && !take_quoted(text)) return false;
+  }
+  return true;
+}
+
+struct chunk_line {
+  std::uint64_t bytes = 0;     // of the chunk that follows
+  std::string_view extension;  // what stands behind the size
+};
+
+// chunk-size [ chunk-ext ]. Sixteen digits say every size that there is: more are no size.
+[[nodiscard]] inline std::optional<chunk_line> read_chunk_line(std::string_view line) {
+  constexpr std::size_t digits_max = 16;
+  const std::size_t digits = std::min(line.find_first_of("; \t"), line.size());
+  const std::string_view extension = line.substr(digits);
+  const auto bytes = read_number(line.substr(0, digits), 16);
+  if (!bytes || digits > digits_max || !is_chunk_extension(extension)) return std::nullopt;
+  return chunk_line{*bytes, extension};
+}
+
+}  // namespace uring::http

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// How much of everything a client may send. Lines are counted without their CR LF.
+// See      rfc9110, section 5.4; rfc9112, sections 3 and 7.1.1
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace uring::http {
+
+struct request_limits {
+  std::size_t request_line_bytes_max = 8 * 1024;     // or 414; 501 if it is all method
+  std::size_t field_line_bytes_max = 8 * 1024;       // or 431
+  std::size_t fields_max = 100;                      // or 431; request_head has room for so many
+  std::size_t head_bytes_max = 16 * 1024;            // or 431; line ends count, too
+  std::uint64_t body_bytes_max = 1024 * 1024;        // or 413
+  std::size_t chunk_line_bytes_max = 256;            // or 400
+  std::size_t chunk_extension_bytes_max = 4 * 1024;  // or 400; of all chunks of a body
+  std::size_t trailer_bytes_max = 4 * 1024;          // or 431; of all lines of a trailer
+};
+
+}  // namespace uring::http

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// HTTP/1.1 requests out of the bytes of a connection, one after the other, however TCP cuts them.
+// Owns     nothing but counts. The bytes are the caller's, who may move them between two calls.
+// Lifetime the limits outlive it. What it gives is a part of what that call was given: it holds
+//          until those bytes are moved or overwritten.
+// Threads  one at a time.
+// Errors   a request that is refused: next() says so again and again, and why() says why.
+// Rule     the answer does not depend on how the bytes are cut into calls.
+// See      rfc9112
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <string_view>
+
+#include "head_parser.hpp"
+#include "head_reader.hpp"
+#include "refusal.hpp"
+#include "request_body.hpp"
+#include "request_head.hpp"
+#include "request_limits.hpp"
+
+namespace uring::http {
+
+class request_parser {
+ public:
+  enum class step : std::uint8_t {
+    more,     // nothing more can be said: call again when more has come behind what is left
+    head,     // `head` is filled in, its bytes are taken
+    data,     // data() is the next part of the body, its bytes are taken
+    end,      // the request is over, also if it has no body; the next call is about the next one
+    refused,  // answer with why().status, and close
+  };
+
+  explicit request_parser(const request_limits& limits) noexcept : limits_{&limits} {
+    assert(limits.fields_max <= field_list::room && "a head has no room for so many fields");
+  }
+
+  // `received` is all that has come and was not taken. What is understood is taken off its front.
+  [[nodiscard]] step next(std::string_view& received, request_head& head) {
+    if (why_) return step::refused;
+    return is_in_body_ ? next_of_body(received) : next_head(received, head);
+  }
+
+  [[nodiscard]] std::string_view data() const noexcept { return data_; }
+  [[nodiscard]] const refusal& why() const noexcept { return why_; }
+
+  // No head has come whole whose request is not over. If nothing is left over either, an EOF is
+  // where it may be; else a request is lost.
+  [[nodiscard]] bool is_between_requests() const noexcept { return !is_in_body_; }
+
+ private:
+  step next_head(std::string_view& received, request_head& head) {
+    const head_reader::found found = reader_.look(received, *limits_);
+    if (found.refused) return refuse(found.refused);
+    if (found.bytes == 0) return step::more;
+    const std::string_view text = received.substr(0, found.bytes);
+    if (const refusal refused = parse_head(text, *limits_, head)) return refuse(refused);
+    received.remove_prefix(found.bytes);
+    reader_ = {};
+    body_ = request_body{head.body};
+    is_in_body_ = true;
+    return step::head;
+  }
+
+  step next_of_body(std::string_view& received) {
+    const request_body::taken taken = body_.take(received, *limits_);
+    data_ = taken.data;
+    switch (taken.what) {
+      case request_body::step::more:
+        return step::more;
+      case request_body::step::data:
+        return step::data;
+      case request_body::step::refused:
+        return refuse(taken.refused);
+      case request_body::step::end:
+        break;
+    }
+    is_in_body_ = false;
+    return step::end;
+  }
+
+  step refuse(const refusal& why) noexcept {
+    why_ = why;
+    return step::refused;
+  }
+
+  const request_limits* limits_;
+  head_reader reader_;
+  request_body body_;
+  std::string_view data_;
+  refusal why_;
+  bool is_in_body_ = false;
+};
+
+}  // namespace uring::http

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// Finds the end of a line, and of a whole head, in bytes that come in pieces.
+// Owns     nothing but counts: between two calls the bytes may be moved, or get a larger buffer.
+// Rule     a byte is looked at once, however small the pieces are; none behind a limit is.
+// See      rfc9112, sections 2.2 and 3
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "control_bytes.hpp"
+#include "refusal.hpp"
+#include "request_limits.hpp"
+#include "todo.hpp"
+
+namespace uring::http {
+
+enum class line_state {
+  whole,       // with its CR LF
+  incomplete,  // its end has not come
+  too_long,    // whatever comes
+  bad_byte,    // a CR or an LF alone, a NUL, another control byte
+};
+
+class line_reader {
+ public:
+  // `text` begins where the line begins. If the line was incomplete, call it again with the same
+  // bytes and more behind them: seen_ is the number of bytes that need no second look.
+  //
+  // The first control byte at or behind seen_ has to be the CR of the line's end, with an LF behind
+  // it. Before it the line has at most `bytes_max` bytes: a longer one is too_long as soon as that
+  // is certain, and what stands behind the limit must not change the answer. find_control() says
+  // where the byte is; if there is none, it gives the size of what it was given. Leave in seen_ the
+  // bytes of the line that were looked at: the CR is the first that is not.
+  line_state look(std::string_view text, std::size_t bytes_max) {
+    // --8<-- [start:task-13-2]
+    seen_ = find_control(text.substr(0, bytes_max + 1), seen_);
+    if (seen_ > bytes_max) return line_state::too_long;
+    if (seen_ == text.size()) return line_state::incomplete;
+    if (text[seen_] != '\r') return line_state::bad_byte;
+    if (seen_ + 1 == text.size()) return line_state::incomplete;
+    return text[seen_ + 1] == '\n' ? line_state::whole : line_state::bad_byte;
+    // --8<-- [end:task-13-2]
+  }
+
+  // Of a line that is whole: its bytes, without the CR LF and with it.
+  [[nodiscard]] std::size_t bytes() const noexcept { return seen_; }
+  [[nodiscard]] std::size_t bytes_with_end() const noexcept { return seen_ + 2; }
+
+  // On to the next line.
+  void next() noexcept { seen_ = 0; }
+
+ private:
+  std::size_t seen_ = 0;
+};
+
+class head_reader {
+ public:
+  struct found {
+    std::size_t bytes = 0;  // of the head, its empty line included; 0 if that has not come
+    refusal refused;
+  };
+
+  // `received` begins where the request begins, as in line_reader::look().
+  found look(std::string_view received, const request_limits& limits) {
+    const std::string_view head = received.substr(0, limits.head_bytes_max);
+    while (true) {
+      const std::string_view rest = head.substr(begin_);
+      const line_state state = line_.look(rest, line_bytes_max(limits));
+      if (state != line_state::whole) return stopped(state, rest, head, limits);
+      begin_ += line_.bytes_with_end();
+      const bool is_empty = line_.bytes() == 0;
+      line_.next();
+      if (is_empty && lines_ > 0) return {.bytes = begin_, .refused = {}};
+      if (const refusal refused = count_line(is_empty, limits))
+        return {.bytes = 0, .refused = refused};
+    }
+  }
+
+ private:
+  [[nodiscard]] std::size_t line_bytes_max(const request_limits& limits) const noexcept {
+    return lines_ == 0 ? limits.request_line_bytes_max : limits.field_line_bytes_max;
+  }
+
+  // A line has come that does not end the head. One empty line before the request line is skipped:
+  // some clients sent one behind the body of the request before (rfc9112, 2.2). lines_ counts the
+  // others; the first of them is the request line, and each further one a field.
+  refusal count_line(bool is_empty, const request_limits& limits) {
+    if (is_empty) {
+      if (has_skipped_) return bad_request("no request line");
+      has_skipped_ = true;
+      return {};
+    }
+    ++lines_;
+    if (lines_ - 1 > limits.fields_max) return {.status = 431, .why = "too many fields"};
+    return {};
+  }
+
+  // `rest` begins with a line that is not whole. If it is incomplete, and `head` has all the bytes
+  // that a head may have, then nothing that comes can help; else {} says that more is needed. The
+  // status depends on the line: 431 for fields and for a head as a whole; 414 for a request line,
+  // but 501 if not even its method has ended: then it is longer than any method that we know.
+  found stopped(line_state state, std::string_view rest, std::string_view head,
+                const request_limits& limits) const {
+    if (state == line_state::bad_byte) return refuse(400, "a control byte");
+    // --8<-- [start:task-13-2b]
+    if (state == line_state::incomplete) {
+      if (head.size() < limits.head_bytes_max) return {};
+      return refuse(431, "the head is too large");
+    }
+    if (lines_ > 0) return refuse(431, "a field is too long");
+    const std::string_view line = rest.substr(0, limits.request_line_bytes_max);
+    if (line.find(' ') == std::string_view::npos) return refuse(501, "the method is too long");
+    return refuse(414, "the request line is too long");
+    // --8<-- [end:task-13-2b]
+  }
+
+  static found refuse(int status, std::string_view why) noexcept {
+    return {.bytes = 0, .refused = {.status = status, .why = why}};
+  }
+
+  line_reader line_;
+  std::size_t begin_ = 0;  // where the line begins that line_ looks at
+  std::size_t lines_ = 0;  // that have come
+  bool has_skipped_ = false;
+};
+
+}  // namespace uring::http

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// The path of a target as a name in a tree of files: decoded once, without "." and "..", no slash
+// twice.
+// Lifetime the path is a part of the buffer that the caller gave.
+// Errors   a refusal. The request is understood, so the connection may go on after the answer.
+// Rule     decode first, then look for "..": "%2e%2e" is one, too. What was decoded is not decoded
+//          again.
+// See      rfc3986, sections 2.1, 2.4, 3.3 and 6.2.2
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "authority.hpp"
+#include "control_bytes.hpp"
+#include "refusal.hpp"
+#include "todo.hpp"
+
+namespace uring::http {
+
+struct plain_path {
+  std::string_view path;  // begins with a slash; ends with one if it names a folder
+  refusal refused;
+};
+
+[[nodiscard]] constexpr char value_of_hex_digit(char c) noexcept {
+  return static_cast<char>(is_digit(c) ? c - '0' : lower(c) - 'a' + 10);
+}
+
+// The byte that "%41" stands for, which is A; nothing if `text` does not begin so.
+[[nodiscard]] constexpr std::optional<char> read_percent(std::string_view text) noexcept {
+  if (text.size() < 3 || text[0] != '%') return std::nullopt;
+  if (!is_hex_digit(text[1]) || !is_hex_digit(text[2])) return std::nullopt;
+  const int high = value_of_hex_digit(text[1]);
+  return static_cast<char>(high * 16 + value_of_hex_digit(text[2]));
+}
+
+// Writes `segment`, which has no slash, into `into`, which is large enough, and gives the number of
+// bytes that were written.
+inline std::optional<std::size_t> decode(std::string_view segment, std::span<char> into) {
+  std::size_t written = 0;
+  for (std::size_t at = 0; at < segment.size(); ++at) {
+    char byte = segment[at];
+    if (byte == '%') {
+      // read_percent() says which byte this and the next two stand for: that one is written. Gives
+      // nothing if they stand for none; or for a control byte, because a NUL would end the name for
+      // the kernel, and a line feed a line of a log; or for a slash, which no name can hold.
+      // --8<-- [start:task-13-4]
+      const std::optional<char> decoded = read_percent(segment.substr(at));
+      if (!decoded || is_control(*decoded) || *decoded == '/') return std::nullopt;
+      byte = *decoded;
+      at += 2;
+      // --8<-- [end:task-13-4]
+    }
+    into[written++] = byte;
+  }
+  return written;
+}
+
+// `written` ends with a slash, and `name` is the segment that stands behind it in the buffer, of
+// which `has_more` says whether a slash follows. Gives the size of what stays: an empty name and
+// "." add nothing, so that "//" becomes "/". ".." takes the last folder of `written` away, and if
+// there is none the answer is nothing: above the root no file of ours is. Any other name stays, and
+// if a slash follows it, that too; *end is the place behind the name.
+inline std::optional<std::size_t> append(std::string_view written, std::string_view name,
+                                         bool has_more, char* end) {
+  // --8<-- [start:task-13-4b]
+  if (name.empty() || name == ".") return written.size();
+  if (name == "..") {
+    if (written == "/") return std::nullopt;
+    return written.rfind('/', written.size() - 2) + 1;
+  }
+  if (has_more) *end = '/';
+  return written.size() + name.size() + (has_more ? 1 : 0);
+  // --8<-- [end:task-13-4b]
+}
+
+// `raw` is request_target::path, and begins with a slash; `into` has at least as many bytes.
+inline plain_path make_plain(std::string_view raw, std::span<char> into) {
+  if (into.size() < raw.size()) return {{}, {.status = 414, .why = "the path is too long"}};
+  std::size_t size = 0;
+  into[size++] = '/';
+  while (!raw.empty()) {
+    raw.remove_prefix(1);  // the slash before the segment
+    const std::string_view segment = raw.substr(0, raw.find('/'));
+    raw.remove_prefix(segment.size());
+    const std::optional<std::size_t> bytes = decode(segment, into.subspan(size));
+    if (!bytes) return {{}, bad_request("a path that no file can have")};
+    const std::string_view written{into.data(), size};
+    const std::string_view name{into.data() + size, *bytes};
+    const auto stays = append(written, name, !raw.empty(), into.data() + size + *bytes);
+    if (!stays) return {{}, bad_request("a path above the root")};
+    size = *stays;
+  }
+  return {{into.data(), size}, {}};
+}
+
+}  // namespace uring::http

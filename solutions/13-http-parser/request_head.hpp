@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// A request without its body: what it asks for, and what its fields say.
+// Lifetime all views are parts of the bytes that it was read from: it holds as long as these are
+//          neither moved nor overwritten.
+// Rule     it is large, and is written when a head is whole: one for a thread will do, as long as
+//          nobody awaits between that and its last use.
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "body_framing.hpp"
+#include "http_grammar.hpp"
+#include "request_target.hpp"
+
+namespace uring::http {
+
+enum class expectation : std::uint8_t {
+  none,
+  to_continue,  // it waits for a 100 before it sends the body (rfc9110, 10.1.1)
+  unknown,      // of something else: the answer is 417
+};
+
+class field_list {
+ public:
+  static constexpr std::size_t room = 100;
+
+  const field& add(const field& read) noexcept {
+    assert(size_ < room && "request_limits::fields_max is at most field_list::room");
+    return fields_[size_++] = read;
+  }
+  void clear() noexcept { size_ = 0; }
+
+  [[nodiscard]] std::span<const field> all() const noexcept { return {fields_.data(), size_}; }
+
+  // The value of the first field of that name, in any case.
+  [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const noexcept {
+    for (const field& each : all()) {
+      if (same_word(each.name, name)) return each.value;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::array<field, room> fields_;
+  std::size_t size_ = 0;
+};
+
+struct request_head {
+  request_method method = request_method::other;
+  std::string_view method_text;
+  request_target target;
+  int minor = 1;          // of HTTP/1.minor; later ones than 1 count as 1 (rfc9110, 2.5)
+  std::string_view host;  // "name:port", from the target if that says it, else from Host
+  body_framing body;
+  bool keep_alive = true;  // what the client wants
+  expectation expects = expectation::none;
+  field_list fields;
+};
+
+}  // namespace uring::http

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// Writes a response into a buffer: the status line, the fields, the empty line, a short body.
+// Lifetime the buffer outlives it; text() is a part of it.
+// Errors   ok() is false once something did not fit, or would have ended a line that it should not:
+//          then text() is empty, and half a response is never sent.
+// See      rfc9112, sections 4 and 5; rfc9110, section 5.5
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "control_bytes.hpp"
+#include "http_grammar.hpp"
+#include "status_reasons.hpp"
+#include "todo.hpp"
+
+namespace uring::http {
+
+class response_writer {
+ public:
+  explicit response_writer(std::span<char> into) noexcept : into_{into} {}
+
+  // "HTTP/1.1 200 OK"
+  response_writer& status(int code) {
+    put("HTTP/1.1 ");
+    put_number(static_cast<std::uint64_t>(code));
+    put(" ");
+    put(reason_of(code));
+    put("\r\n");
+    return *this;
+  }
+
+  // A name of ours. The value may come from anywhere: from a file's name, or from the request.
+  response_writer& field(std::string_view name, std::string_view value) {
+    assert(is_token(name) && "the name of a field is a token");
+    put(name);
+    put(": ");
+    put_value(value);
+    put("\r\n");
+    return *this;
+  }
+
+  response_writer& field(std::string_view name, std::uint64_t value) {
+    std::array<char, 20> digits{};
+    return field(name, to_text(value, digits));
+  }
+
+  response_writer& end_head() {
+    put("\r\n");
+    return *this;
+  }
+
+  response_writer& body(std::string_view bytes) {
+    put(bytes);
+    return *this;
+  }
+
+  [[nodiscard]] bool ok() const noexcept { return ok_; }
+  [[nodiscard]] std::string_view text() const noexcept { return {into_.data(), ok_ ? size_ : 0}; }
+
+ private:
+  // Copies `text` behind the size_ bytes that into_ has by now, and counts it. If not all of it
+  // fits, nothing is copied, and ok_ is false from then on: what comes later may not be copied
+  // either, or there would be a gap.
+  void put(std::string_view text) {
+    // --8<-- [start:task-13-5]
+    if (text.size() > into_.size() - size_) ok_ = false;
+    if (!ok_ || text.empty()) return;
+    std::memcpy(into_.data() + size_, text.data(), text.size());
+    size_ += text.size();
+    // --8<-- [end:task-13-5]
+  }
+
+  // A value with a CR LF would end its field and begin another one, or a response of its own. So
+  // what has a control byte is not put, and makes the response fail.
+  void put_value(std::string_view value) {
+    // --8<-- [start:task-13-5b]
+    if (find_control(value, 0) != value.size()) ok_ = false;
+    put(value);
+    // --8<-- [end:task-13-5b]
+  }
+
+  void put_number(std::uint64_t number) {
+    std::array<char, 20> digits{};
+    put(to_text(number, digits));
+  }
+
+  // The largest number has 20 digits.
+  static std::string_view to_text(std::uint64_t number, std::array<char, 20>& digits) noexcept {
+    const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
+    return {digits.data(), static_cast<std::size_t>(end - digits.data())};
+  }
+
+  std::span<char> into_;
+  std::size_t size_ = 0;
+  bool ok_ = true;
+};
+
+}  // namespace uring::http

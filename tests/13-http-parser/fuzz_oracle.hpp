@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// What holds for any bytes at all, also for those that no client would ever send.
+// Errors   what does not hold is a sentence; an empty one says that all of it does.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "body_decoder.hpp"
+#include "byte_ranges.hpp"
+#include "entity_tags.hpp"
+#include "http_date.hpp"
+#include "parse_transcript.hpp"
+#include "plain_path.hpp"
+#include "request_body.hpp"
+#include "request_limits.hpp"
+#include "response_head.hpp"
+#include "response_writer.hpp"
+
+namespace course_test {
+
+using uring::http::request_limits;
+
+// Small ones, so that few bytes reach them.
+inline constexpr request_limits tight_limits{.request_line_bytes_max = 40,
+                                             .field_line_bytes_max = 32,
+                                             .fields_max = 4,
+                                             .head_bytes_max = 120,
+                                             .body_bytes_max = 16,
+                                             .chunk_line_bytes_max = 12,
+                                             .chunk_extension_bytes_max = 10,
+                                             .trailer_bytes_max = 16};
+
+// Pieces of sizes that whoever chose the bytes has chosen, too: those behind the last byte 0xff.
+// Without one they are made of the bytes, so that another input is cut at other places.
+class chosen_pieces {
+ public:
+  explicit chosen_pieces(std::string_view input)
+      : bytes_{input.substr(0, input.rfind('\xff'))},
+        sizes_{input.substr(std::min(bytes_.size() + 1, input.size()))},
+        random_{static_cast<unsigned>(std::hash<std::string_view>{}(bytes_))} {}
+
+  [[nodiscard]] std::string_view bytes() const noexcept { return bytes_; }
+
+  [[nodiscard]] std::size_t next_size() {
+    if (sizes_.empty()) return 1 + random_() % 16;
+    const char chosen = sizes_[next_++ % sizes_.size()];
+    return std::size_t{1} + static_cast<unsigned char>(chosen);
+  }
+
+ private:
+  std::string_view bytes_;
+  std::string_view sizes_;
+  std::size_t next_ = 0;
+  std::minstd_rand random_;
+};
+
+inline std::string cut_as_chosen(chosen_pieces pieces, const request_limits& limits) {
+  uring::http::parse_transcript transcript{limits};
+  for (std::string_view rest = pieces.bytes(); !rest.empty();) {
+    const std::string_view piece = rest.substr(0, pieces.next_size());
+    transcript.feed(piece);
+    rest.remove_prefix(piece.size());
+  }
+  return transcript.finish();
+}
+
+inline std::string splits_agree(std::string_view input, const request_limits& limits) {
+  const chosen_pieces pieces{input};
+  const std::string_view bytes = pieces.bytes();
+  const std::string whole = uring::http::transcript_of(bytes, bytes.size() + 1, limits);
+  if (uring::http::transcript_of(bytes, 1, limits) != whole)
+    return "byte by byte it is another one";
+  if (cut_as_chosen(pieces, limits) != whole) return "cut as chosen it is another one";
+  return "";
+}
+
+inline std::string path_is_plain(std::string_view input) {
+  const std::string raw = "/" + std::string{input};
+  std::vector<char> room(raw.size());
+  const uring::http::plain_path made = uring::http::make_plain(raw, room);
+  if (made.refused) return "";
+  const std::string path{made.path};
+  if (!path.starts_with('/') || path.find("//") != std::string::npos) return "slashes in a path";
+  for (const std::string_view dots : {"/./", "/../"}) {
+    if ((path + "/").find(dots) != std::string::npos) return "dots in a path";
+  }
+  if (input.find('%') != std::string_view::npos) return "";
+  const bool is_same = uring::http::make_plain(path, room).path == path;
+  return is_same ? "" : "a plain path is not plain";
+}
+
+// Chapter 07's client reads chunks, too, and is the more lenient one: what the server takes for a
+// body, the client has to take for the same body.
+inline std::string client_agrees(std::string_view input) {
+  using uring::http::body_end;
+  uring::http::request_body server{{.ends = body_end::chunked, .bytes = 0}};
+  std::string_view rest = input;
+  std::string body;
+  while (true) {
+    const auto taken = server.take(rest, {});
+    body += taken.data;
+    if (taken.what == uring::http::request_body::step::end) break;
+    if (taken.what != uring::http::request_body::step::data) return "";
+  }
+  uring::http::response_head head;
+  head.ends = body_end::chunked;
+  uring::http::body_decoder client{head};
+  std::string by_client;
+  std::string_view left = input;
+  try {
+    while (!client.is_complete() && !left.empty()) by_client += client.take(left);
+  } catch (const std::exception& error) {
+    return std::string{"the client refuses what the server takes: "} + error.what();
+  }
+  return client.is_complete() && by_client == body && left == rest ? "" : "the client differs";
+}
+
+inline std::string small_grammars_hold(std::string_view input) {
+  const auto when = uring::http::read_http_date(input, 0);
+  if (when) {
+    const uring::http::date_text text = uring::http::to_http_date(*when);
+    if (uring::http::read_http_date(uring::http::view_of(text), 0) != when) return "a date differs";
+  }
+  std::array<uring::http::byte_range, 3> ranges;
+  const auto read = uring::http::read_byte_ranges(input, 100, ranges);
+  for (std::size_t i = 0; i < read.count; ++i) {
+    if (ranges[i].first > ranges[i].last || ranges[i].last > 99) return "a range leaves the file";
+  }
+  if (uring::http::list_has_tag(input, "\"a\"", uring::http::tag_comparison::strong) &&
+      !uring::http::list_has_tag(input, "\"a\"", uring::http::tag_comparison::weak)) {
+    return "a strong comparison finds more than a weak one";
+  }
+  std::array<char, 64> room;
+  uring::http::response_writer writer{room};
+  writer.status(200).field("A", input).end_head();
+  const std::string_view text = writer.text();
+  if (writer.ok() && text.find("\r\n\r\n") != text.size() - 4) return "a value ended the head";
+  return "";
+}
+
+inline std::string check_any_bytes(std::string_view input) {
+  for (const std::string& problem :
+       {splits_agree(input, {}), splits_agree(input, tight_limits), path_is_plain(input),
+        client_agrees(input), small_grammars_hold(input)}) {
+    if (!problem.empty()) return problem;
+  }
+  return "";
+}
+
+}  // namespace course_test

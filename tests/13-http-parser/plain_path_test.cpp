@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// Task 13.4: from the path of a target to a name in a tree.
+#include <catch2/catch_test_macros.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parse_transcript.hpp"
+#include "plain_path.hpp"
+
+using uring::http::plain_path;
+using uring::http::printable;
+
+namespace {
+
+// What became of it; the status if it was refused. The buffer is exactly large enough.
+std::string plain(std::string_view raw) {
+  std::vector<char> room(raw.size());
+  const plain_path made = uring::http::make_plain(raw, room);
+  return made.refused ? std::to_string(made.refused.status) : std::string{made.path};
+}
+
+}  // namespace
+
+TEST_CASE("13.4 a path without anything to do stays as it is", "[13.4]") {
+  for (const std::string path : {"/", "/a", "/a/", "/a/b.html", "/a/b/c/", "/~a_b-c", "/a+b", "/.a",
+                                 "/a.", "/...", "/..a", "/a..", "/.a/", "/a\\..\\b"}) {
+    UNSCOPED_INFO("a name stays, with the slash behind it, if there is one");
+    CHECK(plain(path) == path);
+  }
+}
+
+TEST_CASE("13.4 percent and two digits are a byte", "[13.4]") {
+  UNSCOPED_INFO("%41 is one byte, A, and what follows it is the next one");
+  CHECK(plain("/%41") == "/A");
+  CHECK(plain("/a%20b") == "/a b");
+  CHECK(plain("/caf%c3%A9") == "/caf\xc3\xa9");
+  CHECK(plain("/%7e%2B") == "/~+");
+  UNSCOPED_INFO("the last byte of the path is a part of it, too");
+  CHECK(plain("/a%5a") == "/aZ");
+}
+
+TEST_CASE("13.4 a percent without two digits is a bad request", "[13.4]") {
+  for (const std::string path : {"/%", "/%4", "/a%zz", "/%4g", "/%g4", "/%%41", "/%4/1", "/%-1"}) {
+    UNSCOPED_INFO(path << " has a % without two hexadecimal digits");
+    CHECK(plain(path) == "400");
+  }
+}
+
+TEST_CASE("13.4 what was decoded is not decoded again", "[13.4]") {
+  UNSCOPED_INFO("%25 is a percent sign, and no more than that");
+  CHECK(plain("/%2541") == "/%41");
+  CHECK(plain("/a/%252e%252e/b") == "/a/%2e%2e/b");
+}
+
+TEST_CASE("13.4 no name has a control byte or a slash", "[13.4]") {
+  for (const std::string path :
+       {"/a%00", "/%00", "/a%00.html", "/a%0a", "/%0D%0A", "/%1b[2J", "/%7f"}) {
+    UNSCOPED_INFO(path << ": the kernel ends a name at NUL, and a log a line at LF");
+    CHECK(plain(path) == "400");
+  }
+  UNSCOPED_INFO("an encoded slash is a part of a name, and no name of a file has one");
+  CHECK(plain("/a%2fb") == "400");
+  CHECK(plain("/..%2F..%2Fetc/passwd") == "400");
+}
+
+TEST_CASE("13.4 a dot is the same folder, and two are the folder above", "[13.4]") {
+  UNSCOPED_INFO("“.” adds nothing, and “..” takes the folder before it away");
+  CHECK(plain("/./a") == "/a");
+  CHECK(plain("/a/./b") == "/a/b");
+  CHECK(plain("/a/b/../c") == "/a/c");
+  CHECK(plain("/a/b/c/../../d") == "/a/d");
+  CHECK(plain("/a/../b/../c") == "/c");
+  UNSCOPED_INFO("at the end they are folders, too");
+  CHECK(plain("/a/.") == "/a/");
+  CHECK(plain("/a/b/..") == "/a/");
+  CHECK(plain("/a/..") == "/");
+  CHECK(plain("/.") == "/");
+  CHECK(plain("/a/b/../") == "/a/");
+}
+
+TEST_CASE("13.4 an encoded dot is a dot", "[13.4]") {
+  UNSCOPED_INFO("rfc3986, 6.2.2: so decode first, and then look for dots");
+  CHECK(plain("/a/%2e%2e/b") == "/b");
+  CHECK(plain("/a/.%2E/b") == "/b");
+  CHECK(plain("/a/%2e/b") == "/a/b");
+  CHECK(plain("/%2e%2e/") == "400");
+}
+
+TEST_CASE("13.4 nothing is above the root", "[13.4]") {
+  for (const std::string path : {"/..", "/../", "/../a", "/a/../..", "/a/../../b", "/./..",
+                                 "/a/b/../../../c", "//..", "/%2e%2e/%2e%2e/etc/passwd"}) {
+    UNSCOPED_INFO(path << " leads above the root, wherever it goes then");
+    CHECK(plain(path) == "400");
+  }
+}
+
+TEST_CASE("13.4 slashes are merged", "[13.4]") {
+  UNSCOPED_INFO("a browser takes //a for a host; and two names for one file are two entries");
+  CHECK(plain("//a") == "/a");
+  CHECK(plain("/a//b///c") == "/a/b/c");
+  CHECK(plain("/a//") == "/a/");
+  CHECK(plain("//") == "/");
+  UNSCOPED_INFO("an empty name is no folder that .. could take away");
+  CHECK(plain("/a//../b") == "/b");
+}
+
+TEST_CASE("13.4 a plain path needs no more room than the raw one", "[13.4]") {
+  std::vector<char> room(8, '!');
+  const plain_path made = uring::http::make_plain("/a/b/..", room);
+  CHECK(made.path == "/a/");
+  UNSCOPED_INFO("the path is made in the caller's buffer");
+  CHECK(made.path.data() == room.data());
+  UNSCOPED_INFO("a byte behind the room was written");
+  CHECK(room.back() == '!');
+  CHECK(uring::http::make_plain("/a/b/c/d/e", room).refused.status == 414);
+}
