@@ -31,7 +31,7 @@ namespace uring::http {
   static_assert(std::endian::native == std::endian::little, "the lowest bit is of the first byte");
   std::size_t at = from;
   while (at + sizeof(std::uint64_t) <= text.size()) {
-    std::uint64_t word;
+    std::uint64_t word = 0;
     std::memcpy(&word, text.data() + at, sizeof word);
     const std::uint64_t found = low_or_del(word);
     if (found == 0) {

@@ -112,7 +112,7 @@ void recording::write_sqe(const ring_state& ring, unsigned index) {
       .text("op", word_of(op_names, sqe.opcode));
   happened.number("fd", sqe.fd).number("len", sqe.len);
   auto flags = flags_in(sqe.flags, sqe_flags);
-  if (is_multishot(sqe)) flags.push_back("MULTISHOT");
+  if (is_multishot(sqe)) flags.emplace_back("MULTISHOT");
   if (!flags.empty()) happened.texts("flags", flags);
   if ((sqe.flags & IOSQE_BUFFER_SELECT) != 0) happened.number("group", sqe.buf_group);
   const std::string user = name_of(sqe.user_data);
