@@ -18,7 +18,7 @@ void allocates(void* frame, std::size_t bytes) noexcept;
 void makes(void* frame, const std::source_location& place) noexcept;
 void suspends(void* frame, const std::source_location& place) noexcept;
 void jumps(void* from, void* next) noexcept;  // await_suspend has returned a handle
-void gives_back(void* frame) noexcept;      // to the code that resumed it
+void gives_back(void* frame) noexcept;        // to the code that resumed it
 void resumes(void* frame, const void* stack, const std::source_location* place) noexcept;
 void throws(void* frame) noexcept;  // an exception has left the body
 void ends(void* frame) noexcept;    // the body is over, and the frame still there

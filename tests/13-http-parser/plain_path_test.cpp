@@ -9,7 +9,6 @@
 #include "plain_path.hpp"
 
 using uring::http::plain_path;
-using uring::http::printable;
 
 namespace {
 

@@ -181,12 +181,17 @@ def _flags_near(header: Path, commands: Iterable[dict[str, str]]) -> list[str]:
     commands = list(commands)
     folder = header.parent
     if folder == ROOT / "tests" / "support":
-        # What tests share may speak of what chapters make: the last chapter's tests see all of it.
-        folder = max((ROOT / "tests").glob("[0-9]*"))
+        # What tests share may speak of what chapters make: of the tests, those that see the most.
+        tests = [each for each in commands if Path(each["file"]).parent.parent == ROOT / "tests"]
+        folder = Path(max(tests, key=_folders_seen)["file"]).parent
     same_folder = [each for each in commands if Path(each["file"]).parent == folder]
     words = shlex.split((same_folder or commands)[0]["command"])
     flags = words[1 : words.index("-o")]
     return [*flags, "-I", str(header.parent)]
+
+
+def _folders_seen(command: dict[str, str]) -> int:
+    return sum(word.startswith("-I") for word in shlex.split(command["command"]))
 
 
 def tidy_program(outcome: Outcome) -> str:
