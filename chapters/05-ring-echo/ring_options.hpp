@@ -35,6 +35,7 @@ struct ring_options {
   ring_mode mode = ring_mode::plain;
   unsigned sq_entries = 256;   // the kernel rounds both up to powers of two
   unsigned cq_entries = 4096;  // never fewer than the submission queue has
+  bool is_disabled = false;    // nothing can be submitted before a thread has enabled it
 };
 
 // --ring-flags, --sq and --cq, as every server of the course takes them from here on.

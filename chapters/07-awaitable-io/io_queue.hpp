@@ -71,21 +71,23 @@ class io_queue {
   // The canceler of operations that are started under no other. It ends nothing.
   [[nodiscard]] canceler& own_canceler() noexcept { return own_canceler_; }
 
-  // How many operations have not had their final completion delivered.
-  [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_; }
+  // How many operations have not had their final completion delivered, and messages are waited for.
+  [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_ + expected_; }
 
-  // Ends the use of the ring: nothing is delivered or started any more. True if the kernel has let
-  // go of every buffer, so that frames may be destroyed.
+  // Ends the use of the ring: nothing is delivered or started any more. True if nobody has the
+  // address of a frame or a buffer any more, so that frames may be destroyed.
   [[nodiscard]] bool close() noexcept {
     is_closed_ = true;
     if (in_flight_ > 0 && !ring_.cancel_all()) return false;
     in_flight_ = 0;
-    return true;
+    return expected_ == 0;
   }
 
   // Messages go to `receiver`, which must outlive the queue or be replaced; without one (null) they
-  // are dropped. A message is not in flight here: nothing waits for one that was not sent.
+  // are dropped. A message is not in flight here, unless a task waits for it, and has said so.
   void set_receiver(message_receiver* receiver) noexcept { receiver_ = receiver; }
+  void expect_message() noexcept { ++expected_; }  // it will come, whatever is canceled
+  void message_has_come() noexcept { --expected_; }
   static constexpr std::uint64_t message_bit = 1;  // no operation has an odd address
 
   // For io_uring_register_*(3) and for a message's address; its queues are ours.
@@ -146,6 +148,7 @@ class io_queue {
 
   ring ring_;
   std::size_t in_flight_ = 0;
+  std::size_t expected_ = 0;  // messages
   bool is_stopping_ = false;
   bool cancel_due_ = false;  // something may be in flight that was not asked to end
   bool is_closed_ = false;

@@ -30,7 +30,8 @@
 
 namespace uring {
 
-template <typename Echo, typename Clients = accept_each>
+// What a Listener's get() gives, Clients takes. It is reset when no client is taken any more.
+template <typename Echo, typename Clients = accept_each, typename Listener = common::unique_fd>
 class echo_service {
  public:
   static constexpr std::chrono::milliseconds stop_grace_ms{1000};
@@ -38,7 +39,7 @@ class echo_service {
 
   // Makes the Echo of `options` and the two sources that end it.
   template <typename... Options>
-  echo_service(io_context& context, common::unique_fd listener, int stop_fd, Options&... options)
+  echo_service(io_context& context, Listener listener, int stop_fd, Options&... options)
       : context_{context},
         listener_{std::move(listener)},
         stop_fd_{stop_fd},
@@ -105,7 +106,7 @@ class echo_service {
   }
 
   io_context& context_;
-  common::unique_fd listener_;
+  Listener listener_;
   int stop_fd_;
   scope sessions_{context_};                             // and the task that accepts
   cancel_source waiting_{child_of{sessions_.source()}};  // for a client, or for a client's bytes

@@ -3,10 +3,12 @@
 
 #include <fmt/core.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 
@@ -57,8 +59,20 @@ unique_fd listen_on(const std::string& host, std::uint16_t port, const listen_op
                                                       : "";
     throw_errno(fmt::format("bind {}{}", where, hint));
   }
+  if (options.shared == reuse_port::after_bind) {
+    set_flag(listener.get(), SOL_SOCKET, SO_REUSEPORT, "setsockopt SO_REUSEPORT");
+  }
   check(::listen(listener.get(), options.backlog), fmt::format("listen on {}", where));
   return listener;
+}
+
+std::uint16_t port_of(int socket) {
+  ::sockaddr_storage storage{};
+  ::socklen_t size = sizeof storage;
+  check(::getsockname(socket, reinterpret_cast<::sockaddr*>(&storage), &size), "getsockname");
+  // The port stands at the same place in both.
+  static_assert(offsetof(::sockaddr_in, sin_port) == offsetof(::sockaddr_in6, sin6_port));
+  return ntohs(reinterpret_cast<const ::sockaddr_in*>(&storage)->sin_port);
 }
 
 }  // namespace common

@@ -14,7 +14,9 @@
 namespace common {
 
 enum class blocking { yes, no };
-enum class reuse_port { no, yes };
+// after_bind: as `yes`, but it finds the port taken if any other socket has it. For the first one
+// of a program, so that a second program cannot join in.
+enum class reuse_port { no, yes, after_bind };
 
 struct listen_options {
   blocking accepts = blocking::yes;
@@ -25,5 +27,8 @@ struct listen_options {
 // `host` is a numeric IPv4 or IPv6 address: a name would need a resolver, and a server has none.
 [[nodiscard]] unique_fd listen_on(const std::string& host, std::uint16_t port,
                                   const listen_options& options = {});
+
+// Of a socket that is bound: the port that the kernel chose, if it was asked for 0.
+[[nodiscard]] std::uint16_t port_of(int socket);
 
 }  // namespace common

@@ -70,6 +70,7 @@ inline ring_mode set_up(::io_uring& ring, const ring_options& options) {
   return set_up_some_mode(options.mode, [&](ring_mode mode) {
     ::io_uring_params params{};
     params.flags = IORING_SETUP_CQSIZE | setup_flags(mode);
+    if (options.is_disabled) params.flags |= IORING_SETUP_R_DISABLED;
     params.cq_entries = std::max(options.cq_entries, options.sq_entries);
     params.sq_thread_idle = sqpoll_idle_ms;  // read with SQPOLL only
     return ::io_uring_queue_init_params(options.sq_entries, &ring, &params);

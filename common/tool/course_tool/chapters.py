@@ -22,17 +22,19 @@ from course_tool.errors import CourseError
 from course_tool.paths import ROOT, relative
 from course_tool.sections import missing_mark
 
-# What a count states beside that which all of them state, by its metric; `calls` may be left out.
+# What a count states beside that which all of them state, by its metric; `calls` and
+# `path` may be left out.
 # The last two are of programs that run to their end: one takes --count, the other prints a line
 # 'VALUE: NUMBER'.
-_PER_REQUEST = ("connections", "size", "inflight", "requests", "calls")
+_PER_REQUEST = ("connections", "size", "inflight", "requests", "calls", "path")
+_OPTIONAL = ("calls", "path")
 BY_METRIC = {
     "syscalls_per_request": _PER_REQUEST,
     "sqes_per_request": _PER_REQUEST,
     "cqes_per_request": _PER_REQUEST,
     "cqes_per_wait": _PER_REQUEST,
     "sqes_per_connection": ("connections",),
-    "bytes_per_idle_connection": ("connections", "calls"),
+    "bytes_per_idle_connection": ("connections", "calls", "path"),
     "syscalls_per_operation": ("operations", "calls"),
     "printed": ("value", "unit"),
 }
@@ -106,6 +108,7 @@ class Count:
     at_least: Number = 0  # this one, and the next two: chapter.toml has to state them
     at_most: Number = 0
     why: Text = ""
+    path: Text = ""  # of an HTTP server, whose answer has a body of `size` bytes; empty: an echo
     calls: _Texts = ()  # metrics of system calls count only these; empty: all
     value: Text = ""  # of "printed": what the program calls the number
     unit: Text = ""  # of "printed": what the number counts, such as bytes
@@ -133,6 +136,7 @@ class Load:
     inflight: _Integer
     duration_s: Number
     rounds: _Integer
+    path: Text = ""  # as in Count
 
 
 @dataclass(frozen=True)
@@ -181,11 +185,19 @@ class _Stated:
     programs: Annotated[tuple[Program, ...], Field(min_length=1)]
     checkpoint: Checkpoint
     trace: tuple[Scenario, ...] = ()  # one after the other; none: the chapter's server
+    # It has a ring, and ThreadSanitizer is right about it all the same: what its threads share is
+    # put in order by more than the kernel.
+    sanitize_threads: _Flag = False
 
 
 @dataclass(frozen=True)
 class Chapter(_Stated):
     root: Path = field(default=ROOT, repr=False)
+
+    @property
+    def suits_tsan(self) -> bool:
+        """TSan does not see the kernel's side of a ring, and so reports races that are none."""
+        return self.sanitize_threads or not self.features
 
     @property
     def folder(self) -> str:
@@ -343,7 +355,7 @@ def _bad_count(count: Count, chapter: Chapter, raw: dict[str, Any], at: str) -> 
         yield Bad(f"{at}.program", f"is {count.program!r}; it has to be one of {allowed}.")
     takes = BY_METRIC[count.metric]
     for key in ("at_least", "at_most", "why", *takes):
-        if key not in raw and key != "calls":
+        if key not in raw and key not in _OPTIONAL:
             wanted, _ = _wanted(_hints(Count)[key], "")
             yield Bad(f"{at}.{key}", f"is missing; it has to {wanted}.")
     for key in sorted({key for keys in BY_METRIC.values() for key in keys}.difference(takes)):

@@ -32,8 +32,7 @@ def prove_asan(context: Context) -> Outcome:
 
 
 def prove_tsan(context: Context) -> Outcome:
-    """TSan does not see the kernel's side of a ring, and so reports races that are none."""
-    return _prove(context, "tsan", [each for each in all_chapters() if not each.features])
+    return _prove(context, "tsan", [each for each in all_chapters() if each.suits_tsan])
 
 
 def build_folder(preset: str) -> BuildFolder:

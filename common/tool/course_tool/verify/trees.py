@@ -16,6 +16,7 @@ from pathlib import Path
 
 from course_tool import builds, console, processes
 from course_tool.chapters import Chapter
+from course_tool.files import fill
 from course_tool.paths import BUILD, ROOT
 from course_tool.verify.cases import programs_of
 
@@ -49,15 +50,8 @@ class Tree:
 
     def write_chapter(self, chapter: Chapter, texts: Mapping[str, str]) -> None:
         """Makes chapters/NN-slug hold exactly `texts`; what is right already stays untouched."""
-        folder = self.chapters / chapter.folder
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in folder.iterdir():
-            if file.name not in texts:
-                file.unlink()
-        for name, text in texts.items():
-            file = folder / name
-            if not file.is_file() or file.read_text(encoding="utf-8") != text:
-                file.write_text(text, encoding="utf-8")
+        contents = {name: text.encode("utf-8") for name, text in texts.items()}
+        fill(self.chapters / chapter.folder, contents)
 
 
 def solution_texts(chapter: Chapter) -> dict[str, str]:

@@ -17,12 +17,15 @@
 #include <thread>
 #include <utility>
 
+#include "patience.hpp"
+
 namespace course_test {
 
 class [[nodiscard]] watchdog {
  public:
   watchdog(std::chrono::milliseconds deadline, std::string cause)
-      : thread_{[deadline, cause = std::move(cause)](const std::stop_token& called_off) {
+      : thread_{[deadline = deadline * patience(),
+                 cause = std::move(cause)](const std::stop_token& called_off) {
           std::mutex mutex;
           std::unique_lock lock{mutex};
           std::condition_variable_any changed;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// One worker accepts for all of them, and deals the clients out by messages.
+// Owns     a client that has arrived and that nobody has taken yet.
+// Lifetime dealer and arrivals outlive every thread.
+// Threads  the dealer: its own worker's. arrivals: the worker's that they are for.
+// Errors   hand_over() is false if the message cannot be sent; the dealer's constructor throws
+//          std::system_error.
+// Rule     a client is in exactly one place: with the dealer, in a message, or with a worker. No
+//          worker leaves its loop while a message may be on its way to it.
+// See      io_uring_prep_msg_ring(3)
+#pragma once
+
+#include <cerrno>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <utility>
+#include <vector>
+
+#include "accepted.hpp"
+#include "addressed.hpp"
+#include "io_context.hpp"
+#include "message_sender.hpp"
+#include "operations.hpp"
+#include "task.hpp"
+#include "todo.hpp"
+#include "unique_fd.hpp"
+
+namespace uring {
+
+// Where the clients come to that are dealt to one worker.
+class arrivals final : public message_receiver {
+ public:
+  struct next_client;
+
+  explicit arrivals(io_queue& queue) noexcept : queue_{queue} {}
+  arrivals(arrivals&&) = delete;  // messages have its address
+
+  [[nodiscard]] io_queue& queue() noexcept { return queue_; }
+
+  // Before the first next(): from here on the loop does not end before all clients have come.
+  void begin() noexcept { queue_.expect_message(); }
+
+  // accepted got = co_await here.next(): as from an accept. -ECANCELED: nobody else will come.
+  [[nodiscard("it waits when it is awaited")]] next_client next() noexcept;
+
+  // A message's value is a descriptor, or this: `sent` clients were dealt to it in all.
+  [[nodiscard]] static constexpr std::int32_t no_more_than(std::int32_t sent) noexcept {
+    return ~sent;  // of a number that is not negative it makes a negative one, and back
+  }
+  [[nodiscard]] bool all_have_come() const noexcept { return come_ == sent_; }
+
+  // A client's descriptor has come: it is kept in waiting_, and counted in come_. Or the number of
+  // clients in all: that is sent_. Messages may overtake each other, this one, too.
+  void on_message(const message& arrived) override {
+    COURSE_TODO("12.3");
+    if (all_have_come()) queue_.message_has_come();
+    if (consumer_ && is_ready()) std::exchange(consumer_, nullptr).resume();
+  }
+
+ private:
+  [[nodiscard]] bool is_ready() const noexcept { return !waiting_.empty() || all_have_come(); }
+
+  accepted take() {
+    if (waiting_.empty()) return {.result = io_result{-ECANCELED}, .client = {}};
+    common::unique_fd first = std::move(waiting_.front());
+    waiting_.pop_front();
+    return {.result = io_result{first.get()}, .client = std::move(first)};
+  }
+
+  io_queue& queue_;
+  std::list<common::unique_fd> waiting_;
+  std::int32_t come_ = 0;   // clients
+  std::int32_t sent_ = -1;  // how many come in all; less than none: nobody knows yet
+  std::coroutine_handle<> consumer_;
+};
+
+struct arrivals::next_client {
+  bool await_ready() const noexcept { return from.is_ready(); }
+  void await_suspend(std::coroutine_handle<> awaiting) const noexcept { from.consumer_ = awaiting; }
+  accepted await_resume() const { return from.take(); }
+
+  arrivals& from;
+};
+
+inline arrivals::next_client arrivals::next() noexcept {
+  return {*this};
+}
+
+// Sends `client` to the worker of `to`, in a message: msg_ring_op(context, to.queue(),
+// address_of(to), its descriptor). True if that has worked. False if not, and then `client` is what
+// it was. Decide who owns the descriptor while this waits: it may be closed twice, or never.
+inline task<bool> hand_over(io_context& context, arrivals& to, common::unique_fd& client) {
+  COURSE_TODO("12.3");
+}
+
+// Deals in turns: to each of the others, and to its own worker.
+class dealer {
+ public:
+  dealer(io_context& context, std::list<arrivals>& others) : context_{context} {
+    for (arrivals& each : others) others_.push_back({&each});
+  }
+  dealer(dealer&&) = delete;
+
+  // The last of all, whatever way its worker has ended: the others wait for it.
+  void end() noexcept {
+    for (const place& each : others_) {
+      sender_.send(each.to->queue(), *each.to, arrivals::no_more_than(each.sent));
+    }
+  }
+
+  // False if `client` stays here: it is this worker's turn, or the message could not be sent.
+  task<bool> deal(common::unique_fd& client) {
+    const std::size_t turn = turn_;
+    turn_ = (turn_ + 1) % (others_.size() + 1);
+    if (turn == others_.size()) co_return false;
+    place& next = others_[turn];
+    const bool is_gone = co_await hand_over(context_, *next.to, client);
+    if (is_gone) ++next.sent;
+    co_return is_gone;
+  }
+
+ private:
+  struct place {
+    arrivals* to;
+    std::int32_t sent = 0;
+  };
+
+  io_context& context_;
+  std::vector<place> others_;
+  std::size_t turn_ = 0;
+  message_sender sender_;
+};
+
+}  // namespace uring

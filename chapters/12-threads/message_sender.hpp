@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// A ring for those who have none of their own to send a message with.
+// Owns     the ring, which nothing waits at and which is sent to by nobody.
+// Lifetime it outlives every send().
+// Threads  any. One at a time has the ring, for one system call.
+// Errors   the constructor throws std::system_error. send() does not fail: without memory it tries
+//          again, and if this program may not use io_uring any more, it ends the program.
+#pragma once
+
+#include <liburing.h>
+
+#include <cassert>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <thread>
+
+#include "addressed.hpp"
+#include "io_queue.hpp"
+#include "message.hpp"
+#include "ring.hpp"
+
+namespace uring {
+
+class message_sender {
+ public:
+  message_sender() : ring_{{.sq_entries = 1, .cq_entries = 2}} {}
+  message_sender(message_sender&&) = delete;
+
+  // `receiver` hears it on the thread that runs `to`, perhaps before this has returned.
+  void send(io_queue& to, message_receiver& receiver, std::int32_t value) noexcept {
+    const std::lock_guard lock{mutex_};
+    while (!try_send(to.handle().ring_fd, address_of(receiver), value)) {
+      std::this_thread::sleep_for(memory_pause_ms);
+    }
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds memory_pause_ms{1};
+
+  // False if the kernel had no memory for it.
+  bool try_send(int ring_fd, std::uint64_t word, std::int32_t value) {
+    ::io_uring_sqe& sqe = ring_.get_sqe();
+    ::io_uring_prep_msg_ring(&sqe, ring_fd, static_cast<unsigned>(value),
+                             word | io_queue::message_bit, 0);
+    std::span<const completion> done;
+    while (done.empty()) {
+      (void)ring_.submit_and_wait();
+      done = ring_.reap();
+    }
+    const std::int32_t res = done.front().res;
+    assert((res == 0 || res == -EOVERFLOW || res == -ENOMEM) && "no ring, or one not yet enabled");
+    return res == 0;
+  }
+
+  std::mutex mutex_;
+  ring ring_;
+};
+
+}  // namespace uring

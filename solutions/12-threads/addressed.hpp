@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Messages that know whom they are for: a message's word is the address of its receiver.
+// Lifetime a receiver must not go, nor move, as long as a message to it may be on its way.
+// Threads  on_message() is called by the thread that runs the queue which the message was sent to.
+// Rule     within one process only: elsewhere the address is another object's, or nobody's.
+#pragma once
+
+#include <cstdint>
+
+#include "message.hpp"
+
+namespace uring {
+
+// The word of a message for this receiver. It is even: an object with virtual functions begins with
+// a pointer.
+[[nodiscard]] inline std::uint64_t address_of(message_receiver& receiver) noexcept {
+  return reinterpret_cast<std::uint64_t>(&receiver);
+}
+
+// What a queue gives its messages to, see io_queue::set_receiver(). It knows nobody by itself, and
+// so one does for all queues.
+class postman final : public message_receiver {
+ public:
+  void on_message(const message& arrived) override {
+    reinterpret_cast<message_receiver*>(arrived.word)->on_message(arrived);
+  }
+};
+
+inline postman the_postman;
+
+}  // namespace uring

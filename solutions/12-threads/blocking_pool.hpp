@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Work that blocks, done elsewhere: a context's coroutine takes it to a thread that may block, and
+// comes back to the context's own thread with what came of it.
+// Owns     the threads, and the ring by which a coroutine comes back.
+// Lifetime the context outlives it. The destructor waits for work that is under way.
+// Threads  invoke(): the one that runs the context. The work: one of the pool's.
+// Errors   co_await throws what the work has thrown.
+// Rule     work that has begun is not canceled, nor is the wait for it: its frame lives on until it
+//          has ended. So bound how long the work may take.
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "addressed.hpp"
+#include "io_context.hpp"
+#include "message_sender.hpp"
+#include "outcome.hpp"
+#include "task.hpp"
+#include "thread_pool.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+class blocking_pool {
+ public:
+  blocking_pool(io_context& home, std::size_t threads) : home_{home}, pool_{threads} {
+    home_.set_receiver(&the_postman);
+  }
+  blocking_pool(blocking_pool&&) = delete;
+
+  // const auto result = co_await pool.invoke(std::move(work)): calls work() on a thread of the
+  // pool. The task begins and ends on the context's thread.
+  template <typename Work>
+  task<std::invoke_result_t<Work&>> invoke(Work work);
+
+ private:
+  class way_home;
+
+  // Somebody waits for what no completion tells. Made and destroyed on the context's thread.
+  class [[nodiscard]] under_way {
+   public:
+    explicit under_way(io_queue& queue) noexcept : queue_{queue} { queue_.expect_message(); }
+    under_way(under_way&&) = delete;
+    ~under_way() { queue_.message_has_come(); }
+
+   private:
+    io_queue& queue_;
+  };
+
+  template <typename Work>
+  static task<std::invoke_result_t<Work&>> call(Work work) {
+    co_return work();
+  }
+
+  io_context& home_;
+  message_sender sender_;
+  thread_pool pool_;  // the last to be made: its threads use all of the above
+};
+
+// Takes a coroutine from a thread of the pool to the context's. It lives in the coroutine's frame.
+class [[nodiscard]] blocking_pool::way_home final : message_receiver {
+ public:
+  explicit way_home(blocking_pool& from) noexcept : from_{from} {}
+
+  bool await_ready() const noexcept { return false; }
+
+  // On the pool's thread. Stores `awaiting` in traveler_, with release order, and then sends a
+  // message to the context: sender.send(home, *this, 0), where *this is only an address. The store
+  // is the last access to the frame, in which this object lives: from then on the other thread may
+  // have it. So take references to from_.sender_ and from_.home_ first.
+  void await_suspend(std::coroutine_handle<> awaiting) noexcept {
+    // --8<-- [start:task-12-5b]
+    message_sender& sender = from_.sender_;
+    io_context& home = from_.home_;
+    traveler_.store(awaiting, std::memory_order_release);
+    sender.send(home, *this, 0);
+    // --8<-- [end:task-12-5b]
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  // On the context's thread. Resumes the coroutine in traveler_, which it loads with acquire order:
+  // that pairs with the release in await_suspend(). The kernel has carried the message, but the
+  // language knows of no kernel.
+  void on_message(const message&) override {
+    // --8<-- [start:task-12-5c]
+    traveler_.load(std::memory_order_acquire).resume();
+    // --8<-- [end:task-12-5c]
+  }
+
+  blocking_pool& from_;
+  std::atomic<std::coroutine_handle<>> traveler_;
+};
+
+template <typename Work>
+task<std::invoke_result_t<Work&>> blocking_pool::invoke(Work work) {
+  const under_way until_it_ends{home_};
+  way_home home{*this};  // made here: the loop's thread will look at it
+  outcome<std::invoke_result_t<Work&>> result;
+  // Goes to the pool, awaits call(std::move(work)) there, keeps in `result` what came of it, and
+  // comes back by co_await home. If call() throws, who comes back? A task's as_outcome() does not
+  // throw.
+  // --8<-- [start:task-12-5]
+  co_await pool_.schedule();
+  result = co_await call(std::move(work)).as_outcome();
+  co_await home;
+  // --8<-- [end:task-12-5]
+  co_return result.take();
+}
+
+}  // namespace uring

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Where threads wait until all of them are ready, or one of them says that it never will be.
+// Owns     a mutex and a condition variable.
+// Lifetime it outlives every thread that has arrived.
+// Threads  any.
+// Rule     it is decided once, by the last to arrive, and is the same for all.
+#pragma once
+
+#include <cassert>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+
+namespace uring {
+
+class starting_line {
+ public:
+  explicit starting_line(std::size_t count) noexcept : missing_{count} {}
+  starting_line(starting_line&&) = delete;  // threads hold its address
+
+  // This one is ready. Returns when all have arrived: true if all are ready.
+  [[nodiscard]] bool arrive_and_wait() {
+    std::unique_lock lock{mutex_};
+    one_has_arrived();
+    decided_.wait(lock, [this] { return missing_ == 0; });
+    return all_are_ready_;
+  }
+
+  // For one that is not ready, and never will be. The others need not wait for it.
+  void give_up() noexcept {
+    const std::lock_guard lock{mutex_};
+    all_are_ready_ = false;
+    one_has_arrived();
+  }
+
+ private:
+  void one_has_arrived() noexcept {
+    assert(missing_ > 0 && "more arrivals than there are threads");
+    if (--missing_ == 0) decided_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable decided_;
+  std::size_t missing_;
+  bool all_are_ready_ = true;
+};
+
+}  // namespace uring

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// A pool of threads, each of which runs whatever coroutine comes to it.
+// Owns     the threads.
+// Lifetime the destructor runs what is scheduled by then, and joins. What it runs may schedule
+//          more.
+// Threads  schedule(): any.
+// Errors   the constructor throws std::system_error if the system has no thread left.
+// Rule     a coroutine that has come here goes on here, until it goes elsewhere. The queue needs no
+//          bound and no memory: its places are in the frames that wait, and whoever makes the
+//          frames bounds their number.
+#pragma once
+
+#include <condition_variable>
+#include <coroutine>
+#include <cstddef>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "list_link.hpp"
+#include "todo.hpp"
+
+namespace uring {
+
+class thread_pool {
+ public:
+  class scheduled;
+
+  explicit thread_pool(std::size_t threads) {
+    threads_.reserve(threads);
+    while (threads_.size() < threads) {
+      threads_.emplace_back([this](const std::stop_token& ending) { work(ending); });
+    }
+  }
+  thread_pool(thread_pool&&) = delete;  // its threads know its address
+
+  [[nodiscard]] std::size_t size() const noexcept { return threads_.size(); }
+
+  // co_await pool.schedule(): suspends the coroutine, and one of our threads goes on with it.
+  [[nodiscard("it is scheduled when it is awaited")]] scheduled schedule() noexcept;
+
+ private:
+  // Puts `place` at the end of waiting_, which mutex_ guards, and notifies one thread by
+  // has_work_. From the moment on when the mutex is free, a thread may run the coroutine to its
+  // end: the frame with `place` may be gone then, and the pool with it.
+  void enqueue(scheduled& place);
+
+  // A thread's whole life: takes the first of waiting_, resumes its coroutine, and so on. Others
+  // must be able to do the same meanwhile. has_work_.wait(lock, ending, predicate) returns what the
+  // predicate says. It returns when that is true, or when the pool is ending: then false is the end
+  // of this thread, and true is work that is left.
+  void work(const std::stop_token& ending);
+
+  std::mutex mutex_;
+  std::condition_variable_any has_work_;
+  linked_list<scheduled> waiting_;
+  std::vector<std::jthread> threads_;  // the last to be made, so the first to go
+};
+
+// A place in the queue. It lives in the frame that waits.
+class [[nodiscard]] thread_pool::scheduled : public list_link {
+ public:
+  explicit scheduled(thread_pool& pool) noexcept : pool_{pool} {}
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> awaiting) {
+    awaiting_ = awaiting;
+    pool_.enqueue(*this);
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  friend class thread_pool;
+
+  thread_pool& pool_;
+  std::coroutine_handle<> awaiting_;
+};
+
+inline thread_pool::scheduled thread_pool::schedule() noexcept {
+  return scheduled{*this};
+}
+
+inline void thread_pool::enqueue(scheduled& place) {
+  // --8<-- [start:task-12-4]
+  const std::lock_guard lock{mutex_};
+  waiting_.push_back(place);
+  has_work_.notify_one();
+  // --8<-- [end:task-12-4]
+}
+
+inline void thread_pool::work(const std::stop_token& ending) {
+  // --8<-- [start:task-12-4b]
+  std::unique_lock lock{mutex_};
+  while (has_work_.wait(lock, ending, [this] { return !waiting_.empty(); })) {
+    const std::coroutine_handle<> next = waiting_.pop_front().awaiting_;
+    lock.unlock();
+    next.resume();
+    lock.lock();
+  }
+  // --8<-- [end:task-12-4b]
+}
+
+}  // namespace uring

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// What a thread of a server has for itself: a ring with its context, and a listener.
+// Owns     the context.
+// Lifetime other threads send messages to its ring, so it outlives all of them, not only its own.
+// Threads  it may be made and destroyed by another thread than the one that runs it. All between
+//          enable() and the end of the last task happens on one: the worker's own.
+// Errors   std::system_error: the ring, the listener or enable() was refused.
+// Rule     made disabled, a ring belongs to nobody: with ring_mode::defer, to the first that comes.
+// See      io_uring_setup(2), IORING_SETUP_R_DISABLED; socket(7), SO_REUSEPORT
+#pragma once
+
+#include <liburing.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "addressed.hpp"
+#include "errors.hpp"
+#include "io_context.hpp"
+#include "listen.hpp"
+#include "ring_options.hpp"
+#include "todo.hpp"
+#include "unique_fd.hpp"
+
+namespace uring {
+
+class worker {
+ public:
+  // Makes the ring, disabled: nothing can be submitted to it yet, and no message sent.
+  explicit worker(ring_options options) : context_{disabled(options)} {
+    context_.set_receiver(&the_postman);
+  }
+  worker(worker&&) = delete;  // messages are sent to its ring
+
+  // Makes the calling thread the one that the ring belongs to. The kernel is asked by
+  // io_uring_register(fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0), where fd is the ring_fd of
+  // context_.handle(), as an unsigned. It answers 0, or -errno: that is thrown, by
+  // common::throw_error(result, "io_uring_register").
+  void enable() {
+    // --8<-- [start:task-12-1]
+    const auto fd = static_cast<unsigned>(context_.handle().ring_fd);
+    const int result = ::io_uring_register(fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0);
+    if (result < 0) common::throw_error(result, "io_uring_register");
+    // --8<-- [end:task-12-1]
+  }
+
+  // For that thread.
+  [[nodiscard]] io_context& context() noexcept { return context_; }
+
+  // For that thread, when the last task has ended: waits for what is in flight and nobody hears of,
+  // such as the answer to a cancel. The thread that destroys the ring may not enter it.
+  void finish() {
+    while (context_.in_flight() > 0) context_.turn();
+  }
+
+ private:
+  static ring_options disabled(ring_options options) noexcept {
+    options.is_disabled = true;
+    return options;
+  }
+
+  io_context context_;
+};
+
+// `count` listeners on one port: the kernel gives each client that comes to one of them. Made by
+// common::listen_on(host, port, {.shared = …}). Port 0 lets the kernel choose for the first, and
+// common::port_of() its descriptor tells what it chose. Which common::reuse_port has the first one,
+// and which the others? A program that is started twice must fail at the second time, as a server
+// with one thread does, and not take half of the other's clients.
+inline std::vector<common::unique_fd> listen_for_each(std::size_t count, const std::string& host,
+                                                      std::uint16_t port) {
+  std::vector<common::unique_fd> listeners;
+  // --8<-- [start:task-12-1b]
+  auto shared = common::reuse_port::after_bind;
+  while (listeners.size() < count) {
+    listeners.push_back(common::listen_on(host, port, {.shared = shared}));
+    port = common::port_of(listeners.front().get());
+    shared = common::reuse_port::yes;
+  }
+  // --8<-- [end:task-12-1b]
+  return listeners;
+}
+
+}  // namespace uring

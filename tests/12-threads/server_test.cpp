@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// The whole server: who serves whom, and what is left when it has ended. The echo contract is run
+// against it as well, with one to four threads.
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bytes.hpp"
+#include "client.hpp"
+#include "echo_workers.hpp"
+#include "fd_scope.hpp"
+#include "feature.hpp"
+#include "listen.hpp"
+#include "process_counts.hpp"
+#include "refuse_calls.hpp"
+#include "server_process.hpp"
+#include "stop_signal.hpp"
+#include "watchdog.hpp"
+
+using namespace std::chrono_literals;
+using course_test::client;
+using course_test::exited;
+using course_test::server_process;
+using course_test::watchdog;
+
+namespace {
+
+constexpr std::size_t workers = 4;
+
+// What --report says: a count for each worker.
+std::vector<std::size_t> clients_of(const std::string& report) {
+  std::vector<std::size_t> counts;
+  std::istringstream lines{report};
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t at = line.find(": ");
+    if (line.starts_with("worker ")) counts.push_back(std::stoul(line.substr(at + 2)));
+  }
+  return counts;
+}
+
+// Serves so many clients at the same time, each of which gets an echo; and what it reports then.
+std::vector<std::size_t> serve(std::size_t clients, std::vector<std::string> flags) {
+  flags.insert(flags.end(), {"--threads", std::to_string(workers), "--report"});
+  server_process server{course_test::program("12-server"), flags};
+  {
+    auto crowd = course_test::connect_many(server.port(), clients);
+    const auto messages = course_test::own_messages(clients, 200);
+    CHECK(course_test::compare_all(course_test::echo_all(crowd, messages), messages) ==
+          course_test::identical);
+  }
+  CHECK(server.stop() == exited(0));
+  return clients_of(server.stdout_text());
+}
+
+// Clients that come, say something, and leave, until they are refused.
+void come_and_go(std::uint16_t port, std::atomic<bool>& enough) {
+  while (!enough) {
+    try {
+      client one{port};
+      one.send_all("x");
+      (void)one.recv_some(1);
+    } catch (const std::exception&) {
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("12 every worker has clients, and none is served twice") {
+  const std::vector<std::size_t> counts = serve(200, {});
+  REQUIRE(counts.size() == workers);
+  std::size_t all = 0;
+  for (const std::size_t each : counts) {
+    UNSCOPED_INFO("of 200 clients the kernel's hash has given none to this worker");
+    CHECK(each > 0);
+    all += each;
+  }
+  CHECK(all == 200);
+}
+
+TEST_CASE("12.3 a server whose one worker deals gives each of them the same number", "[12.3]") {
+  course_test::require_feature("msg_ring");
+  for (const char* ring_flags : {"default", "defer"}) {
+    const auto counts = serve(200, {"--hand-over", "--ring-flags", ring_flags});
+    CHECK(counts == std::vector<std::size_t>(workers, 200 / workers));
+  }
+}
+
+TEST_CASE("12 a stop while clients come leaves no descriptor and no thread") {
+  course_test::require_feature("msg_ring");
+  const watchdog deadline{60s, "a worker waits for a client that does not come any more"};
+  const std::size_t threads = course_test::thread_count();
+  for (int round = 0; round < 20; ++round) {
+    const course_test::fd_scope fds;
+    std::atomic<bool> enough = false;
+    {
+      const common::stop_signal stop;
+      const bool hand_over = round % 2 == 0;
+      uring::echo_workers all{{.threads = 3,
+                               .hand_over = hand_over,
+                               .ring = {.mode = uring::ring_mode::defer},
+                               .buffers = {16, 256}},
+                              "127.0.0.1",
+                              0,
+                              stop};
+      std::jthread crowd;
+      std::jthread stopper;
+      all.run([&](int listener) {
+        const std::uint16_t port = common::port_of(listener);
+        crowd = std::jthread{[&enough, port] { come_and_go(port, enough); }};
+        stopper = std::jthread{[&stop, round] {
+          std::this_thread::sleep_for(std::chrono::milliseconds{round});
+          stop.request();
+        }};
+      });
+      enough = true;
+    }
+    INFO("round " << round);
+    UNSCOPED_INFO("a client on its way from one worker to another was lost");
+    CHECK(fds.leaked().empty());
+  }
+  CHECK(course_test::thread_count() == threads);
+}
+
+TEST_CASE("12 if one worker's ring breaks, all end and the error is told") {
+  course_test::require_feature("msg_ring");
+  const watchdog deadline{30s, "one worker has failed, and the others serve on"};
+  std::string said = "nothing was thrown";
+  const common::stop_signal stop;
+  uring::echo_workers all{{.threads = 3, .ring = {.mode = uring::ring_mode::defer}, .buffers = {}},
+                          "127.0.0.1",
+                          0,
+                          stop};
+  try {
+    all.run([](int) { course_test::refuse_io_uring_enter(EPERM); });  // for the first worker alone
+  } catch (const std::exception& error) {
+    said = error.what();
+  }
+  CHECK(said == "io_uring_enter: EPERM (Operation not permitted)");
+}
