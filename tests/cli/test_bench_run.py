@@ -341,6 +341,9 @@ def test_quick_ladder_and_matrix_write_everything(
     assert {file.name for file in tmp_path.glob("*.svg")} == expected
     for name in expected:
         ET.parse(tmp_path / name)
+    verdicts = {each["verdict"] for each in document["counts"]}
+    assert verdicts == ({"shown"} if kind == "ladder" else set())
+    assert len(document["counts"]) == (2 * len(document["subjects"]) if kind == "ladder" else 0)
 
 
 @pytest.mark.timeout(BUILD_AND_RUN_S)

@@ -37,7 +37,7 @@ from course_tool.bench.loadgen import LoadReport, LoadSpec, TooBusy, parse_repor
 from course_tool.bench.report import Result
 from course_tool.bench.spread import Spread, paired_ratios, summarize
 from course_tool.bench.subjects import Subject, Whose, of_checkpoint, of_ladder
-from course_tool.chapters import Count, Timing, all_chapters, find_chapter
+from course_tool.chapters import Chapter, Contender, Count, Timing, all_chapters, find_chapter
 from course_tool.errors import CourseError
 
 STRACE_TABLE = """\
@@ -130,6 +130,8 @@ MACHINE = replace(
 
 def make_result(kind: str = "checkpoint", cells: list[speed.Cell] | None = None) -> Result:
     judged = counts.judge(make_count(), "01-server", [counts.Sample(2.0, {"recvfrom": 1.0})])
+    shown = replace(judged, verdict=counts.Verdict.SHOWN)
+    of_kind = {"checkpoint": [judged], "ladder": [replace(shown, subject="slow")]}
     return Result(
         kind=kind,
         chapter="01" if kind == "checkpoint" else None,
@@ -140,7 +142,7 @@ def make_result(kind: str = "checkpoint", cells: list[speed.Cell] | None = None)
         machine=MACHINE,
         builds=[machine.Build("release", "GCC 12.2.0", "-O2", None)],
         subjects=[make_subject("slow", baseline=True), make_subject("fast")],
-        counts=[judged] if kind == "checkpoint" else [],
+        counts=of_kind.get(kind, []),
         cells=cells or [make_cell()],
     )
 
@@ -576,6 +578,18 @@ def rendered(result: Result) -> str:
     return console.export_text()
 
 
+def test_of_many_contenders_each_has_a_row() -> None:
+    cell = make_cell()
+    many = [make_subject(f"contender {i}", i == 0) for i in range(tables.SUBJECTS_MANY)]
+    runs = [replace(cell.runs[0], subject=each.name, place=i) for i, each in enumerate(many)]
+    cell = replace(cell, subjects=tuple(many), runs=tuple(runs))
+    text = rendered(replace(make_result(), subjects=many, cells=[cell]))
+    for each in many:
+        line = next(line for line in text.splitlines() if line.startswith(f" {each.name} "))
+        assert "1,000" in line
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= tables.WIDTH
+
+
 @pytest.mark.parametrize("kind", ["checkpoint", "ladder", "matrix"])
 def test_tables_fit_80_columns_and_cut_nothing(kind: str) -> None:
     result = make_result(kind)
@@ -587,6 +601,15 @@ def test_tables_fit_80_columns_and_cut_nothing(kind: str) -> None:
     text = rendered(result)
     assert max(len(line.rstrip()) for line in text.splitlines()) <= tables.WIDTH
     assert "…" not in text
+
+
+def test_the_ladder_counts_and_times_in_tables_of_their_own() -> None:
+    result = make_result("ladder")
+    text = rendered(result)
+    assert re.search(r"slow +1,500 +6\.00 µs", text)
+    assert re.search(r"server +system calls a request +bytes of an idle client.*\s+slow +2\.00 *$",
+                     text, re.DOTALL | re.MULTILINE)  # fmt: skip
+    assert "| slow | 2.00 |" in tables.markdown(result)
 
 
 def test_a_timing_is_a_table_with_its_notes() -> None:
@@ -775,6 +798,13 @@ def test_with_solution_nothing_is_yours() -> None:
 
 
 @pytest.mark.reads_course
+def test_a_program_that_is_no_server_to_keep_is_nobodys_but_the_courses() -> None:
+    subjects = of_checkpoint(find_chapter("12"), Whose.YOURS)
+    assert {each.whose for each in subjects if each.program == "laboratory"} == {Whose.REFERENCE}
+    assert {each.whose for each in subjects if each.program == "server"} == set(Whose)
+
+
+@pytest.mark.reads_course
 def test_a_chapter_without_a_server_brings_the_programs_of_its_counts() -> None:
     subjects = of_checkpoint(find_chapter("04"), Whose.YOURS)
     assert [(each.target, each.whose) for each in subjects] == [("04-nops", Whose.YOURS)]
@@ -790,8 +820,48 @@ def test_the_ladder_has_a_rung_for_every_chapter_with_a_server() -> None:
         chapter.number
         for chapter in chapters
         if any(program.contract for program in chapter.programs)
+        or (chapter.checkpoint.load and chapter.checkpoint.load.path)
     ]
     assert rungs[0].baseline and not any(rung.baseline for rung in rungs[1:])
+
+
+def serving_http(chapter: Chapter) -> Chapter:
+    """The same chapter, if its server spoke HTTP."""
+    load = chapter.checkpoint.load
+    assert load
+    checkpoint = replace(
+        chapter.checkpoint,
+        load=replace(load, path="/1k.txt", size=1024),
+        contenders=(
+            Contender("floor", chapter.number, "constant", baseline=True),
+            Contender("files", chapter.number, "server", ("--root", "site")),
+            Contender("epoll", "02", "server"),
+        ),
+    )
+    programs = [replace(each, contract=False) for each in chapter.programs]
+    return replace(chapter, checkpoint=checkpoint, programs=tuple(programs))
+
+
+@pytest.mark.reads_course
+def test_a_server_of_http_is_a_rung_with_its_own_load_and_its_own_flags(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chapters = {each.number: each for each in all_chapters()[:2]}
+    chapters["02"] = serving_http(chapters["02"])
+    monkeypatch.setattr(commands, "all_chapters", lambda: list(chapters.values()))
+    monkeypatch.setattr(commands, "find_chapter", chapters.get)
+    plan = commands.plan_of(Options(ladder=True, rounds=3))
+    echoes, speaks = plan.subjects
+    assert (echoes.path, speaks.path) == ("", "/1k.txt")
+    assert speaks.args == ("--root", "site")
+    assert [(load.size, load.path) for load in plan.loads] == [(128, ""), (1024, "/1k.txt")]
+    assert [plan.under(load) for load in plan.loads] == [[echoes], [speaks]]
+    counted = [(subject, count.metric, count.path, count.args) for subject, count in plan.counts]
+    assert counted == [
+        (subject, metric, subject.path, subject.args)
+        for subject in plan.subjects
+        for metric in ("syscalls_per_request", "bytes_per_idle_connection")
+    ]
 
 
 @pytest.mark.reads_course

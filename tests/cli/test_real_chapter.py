@@ -91,3 +91,12 @@ def test_a_student_goes_from_red_to_green(real: RealCourse) -> None:
     echo.write_text(good)
     green = real.run("test", "01", "-t", "01.2")
     assert (green.code, "Task 01.2 is green" in green.out) == (0, True), green.out
+
+
+def test_the_fuzzer_runs_on_the_solution_and_finds_an_open_task(real: RealCourse) -> None:
+    solved = real.run("fuzz", "13", "--solution", "--seconds", "2")
+    assert solved.code == 0, solved.out + solved.err
+    assert "nothing found" in solved.out
+    open_tasks = real.run("fuzz", "13", "--seconds", "2")
+    assert open_tasks.code == 1, open_tasks.out + open_tasks.err
+    assert "An input was found: TODO 13." in open_tasks.out

@@ -17,8 +17,8 @@ from course_tool.errors import CourseError
 from course_tool.paths import STATE, relative
 
 INPUT_BYTES_MAX = 2048
-INPUT_TIMEOUT_S = 10  # for one input: longer is a hang
-START_S = 120.0  # to read the corpora, and to write what was found
+INPUT_TIMEOUT_S = 60  # for one input on a busy machine: longer is a hang
+START_S = 600.0  # to read the corpora, and to write what was found
 TAIL_LINES = 12
 SHOW_ALL = ("-print_final_stats=1", "-reload=0")
 

@@ -27,6 +27,8 @@ WARMUP_S = 0.5
 MATRIX = LoadSpec(1, 1, duration_s=1.0, warmup_s=WARMUP_S)
 LADDER = LoadSpec(connections=50, size=128, duration_s=2.0, warmup_s=WARMUP_S)
 LADDER_ROUNDS = 5
+LADDER_REQUESTS = 10_000
+LADDER_IDLE_CLIENTS = 1000  # where a chapter's own checkpoint counts none
 
 QUICK_CLIENTS = (1, 50)
 QUICK_BYTES = (1, 128)
@@ -52,11 +54,13 @@ class Options:
     quick: bool = False  # a smoke size, for tests: its figures say nothing
     out: Path | None = None  # None: a new folder under .course/bench/
     named: tuple[str, ...] = ()  # claims; none: all of them
-    json: Path | None = None  # one more place for what became of the claims
+    json: Path | None = None  # one more place for what became of the claims, or of the ladder
 
     def __post_init__(self) -> None:
-        if self.json and not self.claims:
-            raise CourseError("--json is for --claims; other benchmarks write theirs to --out.")
+        if self.json and not (self.claims or self.ladder):
+            raise CourseError(
+                "--json is for --claims and --ladder; other benchmarks write theirs to --out."
+            )
         if self.json and not self.json.parent.is_dir():
             raise CourseError(f"--json {self.json}: there is no folder {self.json.parent}.")
         if self.ladder + self.matrix + self.claims > 1:
@@ -113,7 +117,7 @@ class Plan:
     subjects: Sequence[Subject]
     loads: Sequence[LoadSpec]
     rounds: int
-    counts: Sequence[Count] = ()
+    counts: Sequence[tuple[Subject, Count]] = ()
     timing: Timing | None = None
     timed: Sequence[Subject] = ()  # by `timing`
 
@@ -123,6 +127,12 @@ class Plan:
         if self.kind == "checkpoint" and self.chapter:
             return self.chapter.number
         return f"{self.kind}-{self.chapter.number}" if self.chapter else self.kind
+
+    def under(self, load: LoadSpec) -> list[Subject]:
+        """Those that a load is for: on the ladder some echo, and some speak HTTP."""
+        if self.kind != "ladder":
+            return list(self.subjects)
+        return [subject for subject in self.subjects if subject.path == load.path]
 
 
 def run(options: Options, *, yes: bool) -> int:
@@ -149,6 +159,8 @@ def run_bench(options: Options) -> int:
     report.write(result, folder, tables.markdown(result), plot.plots_of(result))
     if options.out is None:
         report.link_latest(folder)
+    if options.json:
+        report.write_text(options.json, report.json_of(result))
     _show(result)
     console.out.print(f"Written to {relative(folder.resolve())}/")
     return _exit_code(result)
@@ -173,7 +185,7 @@ def _plan_checkpoint(options: Options, chapter: Chapter) -> Plan:
     loads = []
     if load:
         spec = LoadSpec(load.connections, load.size, load.inflight,
-                        duration_s=load.duration_s, warmup_s=WARMUP_S)  # fmt: skip
+                        duration_s=load.duration_s, warmup_s=WARMUP_S, path=load.path)  # fmt: skip
         loads.append(options.sized(spec))
     return Plan(
         kind="checkpoint",
@@ -183,10 +195,38 @@ def _plan_checkpoint(options: Options, chapter: Chapter) -> Plan:
         subjects=subjects.of_checkpoint(chapter, options.measured),
         loads=loads,
         rounds=options.rounds_or(load.rounds if load else QUICK_ROUNDS),
-        counts=[options.counted(count) for count in wanted.counts],
+        counts=[_of_checkpoint(count, chapter, options) for count in wanted.counts],
         timing=timing and options.timed(timing),
         timed=subjects.of_timing(chapter, options.measured),
     )
+
+
+def _of_checkpoint(count: Count, chapter: Chapter, options: Options) -> tuple[Subject, Count]:
+    name, args = f"{chapter.number}-{count.program}", tuple(count.args)
+    subject = Subject(name, chapter.number, count.program, args, options.measured)
+    return subject, options.counted(count)
+
+
+def _of_ladder(subject: Subject, load: LoadSpec, options: Options) -> list[tuple[Subject, Count]]:
+    """What the home page tells of each server beside its CPU time.
+
+    As many clients are idle as in the chapter's own checkpoint: a pool of buffers is shared by
+    thousands, and a few hundred threads are plenty.
+    """
+    calls = Count(
+        f"{subject.name}: system calls", "syscalls_per_request", subject.program, subject.args,
+        load.connections, load.size, load.inflight, LADDER_REQUESTS, path=subject.path,
+    )  # fmt: skip
+    own = (
+        each.connections
+        for each in find_chapter(subject.chapter).checkpoint.counts
+        if (each.metric, each.program) == ("bytes_per_idle_connection", subject.program)
+    )
+    idle = Count(
+        f"{subject.name}: an idle client", "bytes_per_idle_connection", subject.program,
+        subject.args, next(own, LADDER_IDLE_CLIENTS), path=subject.path,
+    )  # fmt: skip
+    return [(subject, options.counted(each)) for each in (calls, idle)]
 
 
 def _plan_servers(options: Options, chapter: Chapter | None) -> Plan:
@@ -198,9 +238,13 @@ def _plan_servers(options: Options, chapter: Chapter | None) -> Plan:
         if chapter
         else subjects.of_ladder(all_chapters())
     )
+    counted: list[tuple[Subject, Count]] = []
     if options.ladder:
-        title, loads = "The ladder: every chapter's reference server", [options.sized(LADDER)]
-        rounds = LADDER_ROUNDS
+        title, rounds = "The ladder: every chapter's reference server", LADDER_ROUNDS
+        loads = [options.sized(load) for load in _loads_of_ladder(servers)]
+        for load in loads:
+            for subject in servers:
+                counted += _of_ladder(subject, load, options) if subject.path == load.path else []
     else:
         title = "The matrix: clients × bytes" + (f", chapter {chapter.number}" if chapter else "")
         sizes = QUICK_BYTES if options.quick else MATRIX_BYTES
@@ -218,7 +262,22 @@ def _plan_servers(options: Options, chapter: Chapter | None) -> Plan:
         subjects=servers,
         loads=loads,
         rounds=options.rounds_or(rounds),
+        counts=counted,
     )
+
+
+def _loads_of_ladder(servers: Sequence[Subject]) -> list[LoadSpec]:
+    """One for those that echo, and one for each path that is asked for."""
+    found = {}
+    for subject in servers:
+        wanted = find_chapter(subject.chapter).checkpoint.load
+        load = LADDER
+        if subject.path and wanted:
+            load = replace(
+                LADDER, connections=wanted.connections, size=wanted.size, path=subject.path
+            )
+        found.setdefault(subject.path, load)
+    return list(found.values())
 
 
 def matrix_rounds(round_s: float) -> int:
@@ -229,7 +288,7 @@ def _measure(plan: Plan) -> Result:
     """Builds, checks and pins before the first measurement, so that it cannot fail halfway."""
     measured = [*plan.subjects, *plan.timed]
     subjects.build(measured, plan.chapter)
-    clients = [each.connections for each in (*plan.loads, *plan.counts)]
+    clients = [each.connections for each in (*plan.loads, *(count for _, count in plan.counts))]
     allow_descriptors(max(clients, default=0))
     is_checkpoint = plan.chapter and plan.kind == "checkpoint"
     with pinned() as pinning:
@@ -253,20 +312,23 @@ def _measure(plan: Plan) -> Result:
 
 
 def _measure_counts(plan: Plan, pinning: Pinning) -> list[counts.CountResult]:
-    if not (plan.counts and plan.chapter):
+    if not plan.counts:
         return []
-    number, whose = plan.chapter.number, plan.options.measured
     results = []
     with console.progress("Counting", len(plan.counts)) as steps:
-        for count in plan.counts:
+        for subject, count in plan.counts:
             steps.step(count.name)
-            name = f"{number}-{count.program}"
-            subject = Subject(name, number, count.program, tuple(count.args), whose)
+            bench = counts.Bench(subject, pinning.server_cpu)
             try:
-                bench = counts.Bench(subject, pinning.server_cpu)
-                results.append(counts.measure(count, bench, plan.options.repeats))
+                found = counts.measure(count, bench, plan.options.repeats)
+                if plan.kind == "ladder" and found.measured:
+                    found = replace(found, verdict=counts.Verdict.SHOWN)
             except CourseError as error:
-                raise CourseError(f"{count.name}: {error}{_advice(number, whose)}") from error
+                if plan.kind != "ladder":
+                    advice = _advice(subject.chapter, subject.whose)
+                    raise CourseError(f"{count.name}: {error}{advice}") from error
+                found = counts.judge(count, subject.name, [], str(error))
+            results.append(found)
     return results
 
 
@@ -283,10 +345,10 @@ def _advice(number: str, whose: Whose) -> str:
 def _measure_cells(plan: Plan, pinning: Pinning) -> list[speed.Cell]:
     if not plan.loads:
         return []
-    runs = plan.rounds * len(plan.subjects)
-    left_s = runs * sum(map(speed.run_seconds, plan.loads))
+    runs = [load for load in plan.loads for _ in range(plan.rounds * len(plan.under(load)))]
+    left_s = sum(map(speed.run_seconds, runs))
     cells = []
-    with console.progress("Measuring", len(plan.loads) * runs) as steps:
+    with console.progress("Measuring", len(runs)) as steps:
         for load in plan.loads:
 
             def announce(text: str, load: LoadSpec = load) -> None:
@@ -295,7 +357,8 @@ def _measure_cells(plan: Plan, pinning: Pinning) -> list[speed.Cell]:
                 steps.step(f"{where}, {text}; about {_duration(left_s)} left")
                 left_s = max(0.0, left_s - speed.run_seconds(load))
 
-            cells.append(speed.measure(plan.subjects, load, plan.rounds, pinning, announce))
+            measured = speed.measure(plan.under(load), load, plan.rounds, pinning, announce)
+            cells.append(measured)
     return cells
 
 
@@ -325,11 +388,11 @@ def _show(result: Result) -> None:
 def _exit_code(result: Result) -> int:
     """Counts decide. Speed is only shown: a contender without a figure is named in the notes.
 
-    A benchmark without counts fails if it has no figure at all.
+    Without counts that decide, it fails if it has no figure at all.
     """
     failed = counts.failures(result.counts)
     runs = [run for cell in result.timed for run in cell.runs]
-    if not result.counts and not any(run.values for run in runs):
+    if result.kind != "checkpoint" and not any(run.values for run in runs):
         failed.append("Nothing was measured: no server gave a figure.")
     for sentence in failed:
         console.err.print(sentence, style="red")

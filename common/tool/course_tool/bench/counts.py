@@ -13,6 +13,7 @@ share at many clients has a bound in chapter.toml; with one client it is exact.
 
 from __future__ import annotations
 
+import http.client
 import os
 import signal
 import socket
@@ -41,6 +42,7 @@ class Verdict(StrEnum):
     PASS = "pass"
     FAIL = "fail"
     NOT_MEASURED = "not measured"
+    SHOWN = "shown"  # the ladder's: a chapter's own checkpoint asserts it
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,9 @@ class _Traced(processes.Server):
 
 
 def _load(count: Count, requests: int) -> LoadSpec:
-    return LoadSpec(count.connections, count.size, count.inflight, requests=requests)
+    return LoadSpec(
+        count.connections, count.size, count.inflight, requests=requests, path=count.path
+    )
 
 
 def per_unit(work: Callable[[int], Counter[str]], units: int) -> dict[str, float]:
@@ -186,8 +190,10 @@ def _connect(server: processes.Server) -> socket.socket:
     return socket.create_connection((server.host, server.port), timeout=SOCKET_TIMEOUT_S)
 
 
-def _converse(server: processes.Server) -> socket.socket:
-    """A client that has had one message echoed and is silent from then on."""
+def _converse(server: processes.Server, path: str = "") -> socket.socket:
+    """A client that has had one message echoed, or one answer, and is silent from then on."""
+    if path:
+        return _request(server, path)
     client = _connect(server)
     try:
         client.sendall(IDLE_MESSAGE)
@@ -205,18 +211,35 @@ def _converse(server: processes.Server) -> socket.socket:
         raise
 
 
+def _request(server: processes.Server, path: str) -> socket.socket:
+    """A client that has had one answer to a GET and keeps its connection open."""
+    client = http.client.HTTPConnection(server.host, server.port, timeout=SOCKET_TIMEOUT_S)
+    try:
+        client.request("GET", path)
+        answer = client.getresponse()
+        answer.read()
+    except (OSError, http.client.HTTPException) as error:
+        client.close()
+        raise CourseError(f"{server.name} did not answer GET {path}: {error}.") from error
+    if answer.status != http.HTTPStatus.OK or client.sock is None:
+        client.close()
+        raise CourseError(f"{server.name} answered GET {path} with {answer.status}, or closed.")
+    return client.sock
+
+
 def _idle_bytes(count: Count, bench: Bench) -> Sample:
     """The server's own memory with N silent clients, minus that without, divided by N.
 
-    Each has had one message echoed: a kept-alive connection that has said nothing yet is rare. One
-    client comes and goes before we start: what the very first one costs once is no connection's.
+    Each has had one message echoed, or one answer: a kept-alive connection that has said nothing
+    yet is rare. One client comes and goes before we start: what the very first one costs once is
+    no connection's.
     """
     with bench.server() as server, ExitStack() as clients:
-        _converse(server).close()
+        _converse(server, count.path).close()
         procfs.settle(server.pid)
         before = procfs.own_resident_bytes(server.pid)
         for _ in range(count.connections):
-            clients.enter_context(_converse(server))
+            clients.enter_context(_converse(server, count.path))
         procfs.settle(server.pid)
         after = procfs.own_resident_bytes(server.pid)
     return Sample((after - before) / count.connections, {})

@@ -37,6 +37,7 @@ class LoadSpec:
     requests: int | None = None
     duration_s: float | None = None
     warmup_s: float = 0.0
+    path: str = ""  # of an HTTP server; empty: an echo
 
     def flags(self) -> list[str]:
         how_long = (
@@ -44,8 +45,9 @@ class LoadSpec:
             if self.requests is not None
             else f"--duration {self.duration_s:g}"
         )
+        what = f"http --path {self.path}" if self.path else f"echo --size {self.size}"
         return (
-            f"echo --conns {self.connections} {how_long} --size {self.size} "
+            f"{what} --conns {self.connections} {how_long} "
             f"--inflight {self.inflight} --threads 1 --warmup {self.warmup_s:g} "
             f"--stall-timeout {STALL_TIMEOUT_S:g}"
         ).split()

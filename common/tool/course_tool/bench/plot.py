@@ -47,8 +47,8 @@ def plots_of(result: Result) -> dict[str, str]:
         files = {"requests.svg": "requests_per_s", "cpu.svg": "cpu_us_per_request"}
         return {file: matrix_plot(result, BY_KEY[key]) for file, key in files.items()}
     plots = {}
-    if result.cells:
-        plots["plot.svg"] = strip_plot(result, result.cells[0])
+    for cell in result.cells:
+        plots["http.svg" if plots else "plot.svg"] = strip_plot(result, cell)
     if result.timing:
         plots["timing.svg"] = strip_plot(result, result.timing)
     return plots

@@ -32,6 +32,7 @@ class Subject:
     args: tuple[str, ...]
     whose: Whose
     baseline: bool = False
+    path: str = ""  # on the ladder, what an HTTP server is asked for; empty: it echoes
 
     @property
     def target(self) -> str:
@@ -51,8 +52,9 @@ def of_contender(each: Contender, whose: Whose = Whose.REFERENCE) -> Subject:
 
 
 def of_checkpoint(chapter: Chapter, measured: Whose) -> list[Subject]:
-    """The contenders of a checkpoint; the chapter's own come as yours and as the reference.
+    """The contenders of a checkpoint; the chapter's own servers come as yours and as the reference.
 
+    A program that is there to be compared with, and not to be kept, comes as the reference alone.
     In a chapter without a server these are the programs that its counts run.
     """
     if not chapter.checkpoint.contenders:
@@ -61,7 +63,8 @@ def of_checkpoint(chapter: Chapter, measured: Whose) -> list[Subject]:
     subjects = []
     for contender in chapter.checkpoint.contenders:
         subject = of_contender(contender)
-        if measured is Whose.YOURS and contender.chapter == chapter.number:
+        own = contender.chapter == chapter.number and chapter.program(contender.program).contract
+        if measured is Whose.YOURS and own:
             name = f"{contender.name}, yours"
             subjects.append(replace(subject, name=name, whose=measured, baseline=False))
             subject = replace(subject, name=f"{contender.name}, reference")
@@ -82,19 +85,27 @@ def of_timing(chapter: Chapter, measured: Whose) -> list[Subject]:
 
 
 def of_ladder(chapters: Sequence[Chapter]) -> list[Subject]:
-    """The reference server of every chapter; the first one is the baseline."""
-    served = [
-        (chapter, program.name)
-        for chapter in chapters
-        for program in [each for each in chapter.programs if each.contract][:1]
-    ]
-    if not served:
+    """The reference server of every chapter that has one; the first is the baseline.
+
+    That is the first program which keeps the echo contract. Where the checkpoint's load names a
+    path, it is the chapter's own server among the contenders, with its flags.
+    """
+    found = [subject for chapter in chapters for subject in _rung(chapter)[:1]]
+    if not found:
         raise CourseError("No chapter has a server yet: there is nothing to measure.")
-    return [
-        Subject(f"{chapter.number} {chapter.slug}", chapter.number, program, (), Whose.REFERENCE,
-                baseline=chapter is served[0][0])
-        for chapter, program in served
-    ]  # fmt: skip
+    return [replace(found[0], baseline=True), *found[1:]]
+
+
+def _rung(chapter: Chapter) -> list[Subject]:
+    name, number, load = f"{chapter.number} {chapter.slug}", chapter.number, chapter.checkpoint.load
+    if load and load.path:
+        return [
+            Subject(name, number, each.program, tuple(each.args), Whose.REFERENCE, path=load.path)
+            for each in chapter.checkpoint.contenders
+            if (each.chapter, each.program) == (number, "server")
+        ]
+    contracts = (program.name for program in chapter.programs if program.contract)
+    return [Subject(name, number, program, (), Whose.REFERENCE) for program in contracts]
 
 
 def build(subjects: Sequence[Subject], chapter: Chapter | None = None) -> None:

@@ -25,6 +25,7 @@ from course_tool.bench.subjects import Subject, Whose
 
 WIDTH = 80
 SUBJECTS_A_TABLE = 3
+SUBJECTS_MANY = 12  # from here on each has a row, and fewer figures
 MISSING = "–"
 LIMITED = "*"
 NO_SPREAD = "?"
@@ -113,7 +114,6 @@ LADDER = (
     Figure("× CPU", BY_KEY["cpu_us_per_request"], is_ratio=True),
     Figure("p50", BY_KEY["p50_us"]),
     Figure("p99", BY_KEY["p99_us"]),
-    Figure("memory", BY_KEY["peak_memory_bytes"]),
 )
 MATRIX = (
     Figure("requests per second", BY_KEY["requests_per_s"]),
@@ -131,6 +131,8 @@ def work_text(cell: Cell) -> str:
         return f"{rounds_text(cell.rounds)} of {timing.operations:,} {timing.operation}s each"
     load = cell.load
     clients = "1 client" if load.connections == 1 else f"{load.connections:,} clients"
+    if load.path:
+        clients += f", GET {load.path}"
     pipelined = f", {load.inflight} in flight each" if load.inflight > 1 else ""
     rounds = rounds_text(cell.rounds)
     return f"{clients}, {load.size:,} B{pipelined}; {rounds} of {load.duration_s:g} s"
@@ -199,6 +201,9 @@ def _stacked(median: str, spread: str) -> Text:
 
 
 def speed_tables(cell: Cell) -> list[Table]:
+    if not cell.is_timing and len(cell.subjects) >= SUBJECTS_MANY:
+        grid = _by_subject(f"Speed, {work_text(cell)}: medians", cell, LADDER)
+        return [grid.table("server", ranges=False)]
     width = len(cell.subjects) if cell.is_timing else SUBJECTS_A_TABLE
     starts = range(0, len(cell.subjects), width)
     return [speed_grid(cell, cell.subjects[at : at + width]).table() for at in starts]
@@ -280,12 +285,24 @@ def counts_table(counts: Sequence[CountResult]) -> Table:
     return table
 
 
+def _grids_of_ladder(result: Result) -> list[Grid]:
+    speeds = [
+        _by_subject(f"The ladder, {work_text(cell)}: medians", cell, LADDER)
+        for cell in result.cells
+    ]
+    rows: dict[str, list[Texts]] = {}
+    for count in result.counts:
+        text = median_text(count.measured, _unit(count)), range_text(count.measured, _unit(count))
+        rows.setdefault(count.subject, []).append(text)
+    heads = ["system calls a request", "bytes of an idle client"]
+    counted = Grid("The ladder, counted: medians", heads, list(rows.items()))
+    return [*speeds, counted] if rows else speeds
+
+
 def tables_of(result: Result) -> list[Table]:
     """For the terminal."""
     if result.kind == "ladder":
-        cell = result.cells[0]
-        grid = _by_subject(f"The ladder, {work_text(cell)}: medians", cell, LADDER)
-        return [grid.table("server", ranges=False)]
+        return [grid.table("server", ranges=False) for grid in _grids_of_ladder(result)]
     if result.kind == "matrix":
         return matrix_tables(result)
     counted = [counts_table(result.counts)] if result.counts else []
@@ -385,7 +402,9 @@ def _counts_markdown(counts: Sequence[CountResult]) -> str:
 def markdown(result: Result) -> str:
     """table.md: everything that the terminal shows and, for the matrix, every metric of it."""
     parts = [f"# {result.title}", *([result.question] if result.question else [])]
-    if result.counts:
+    if result.kind == "ladder" and result.counts:
+        parts.append(_grids_of_ladder(result)[-1].markdown("server"))
+    elif result.counts:
         parts.append(_counts_markdown(result.counts))
     parts += [speed_grid(cell, cell.subjects).markdown(work_text(cell)) for cell in result.timed]
     parts.append("\n".join(f"- {each}".replace("\n", "\n  ") for each in notes(result)))

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// A line for each answer, in the common log format. Lines are collected, and written now and then,
+// by the ring: no request waits for the log's disk.
+// Owns     the file, and the lines that are not written yet: at most lines_bytes_max of them.
+// Threads  the one that runs the queue. Several threads may write one file: each write is of whole
+//          lines, and goes to the end (O_APPEND).
+// Errors   std::system_error if the file cannot be opened. A line for which there is no room is
+//          lost, and counted; so are lines that cannot be written.
+// Rule     what a client has sent stands in the log only as far as it is printable: a request line
+//          with other bytes was refused, and is a dash.
+#pragma once
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cancel_source.hpp"
+#include "counters.hpp"
+#include "errors.hpp"
+#include "file_operations.hpp"
+#include "task.hpp"
+#include "unique_fd.hpp"
+
+namespace uring::http {
+
+// "127.0.0.1", or "::1"; a dash if it cannot be told any more.
+[[nodiscard]] inline std::string address_of_client(int socket) {
+  ::sockaddr_storage from{};
+  ::socklen_t bytes = sizeof from;
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (::getpeername(socket, reinterpret_cast<::sockaddr*>(&from), &bytes) != 0) return "-";
+  const void* const address =
+      from.ss_family == AF_INET6
+          ? static_cast<const void*>(&reinterpret_cast<::sockaddr_in6*>(&from)->sin6_addr)
+          : &reinterpret_cast<::sockaddr_in*>(&from)->sin_addr;
+  return ::inet_ntop(from.ss_family, address, text.data(), text.size()) == nullptr ? "-"
+                                                                                   : text.data();
+}
+
+class access_log {
+ public:
+  static constexpr std::size_t lines_bytes_max = 8 * 1024 * 1024;
+
+  // Without a name there is no log.
+  access_log(const std::string& name, counters& lost) : lost_{lost} {
+    if (name.empty()) return;
+    constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC;
+    constexpr ::mode_t readable_by_its_group = 0640;
+    file_ = common::unique_fd{common::check(::open(name.c_str(), flags, readable_by_its_group),
+                                            "open the access log, " + name)};
+  }
+
+  [[nodiscard]] bool is_open() const noexcept { return file_.valid(); }
+
+  // `request` is "GET /index.html", or "-".
+  void add(std::string_view client, std::string_view request, int status, std::uint64_t bytes) {
+    if (lines_.size() >= lines_bytes_max) return lost_.add(counted::log_lines_lost);
+    const ::time_t now = ::time(nullptr);
+    ::tm utc{};
+    ::gmtime_r(&now, &utc);
+    std::array<char, 40> when{};
+    (void)std::strftime(when.data(), when.size(), "[%d/%b/%Y:%H:%M:%S +0000]", &utc);
+    lines_.append(client).append(" - - ").append(when.data()).append(" \"").append(request);
+    lines_.append("\" ").append(std::to_string(status)).append(" ");
+    lines_.append(std::to_string(bytes)).append("\n");
+  }
+
+  // What has been collected. While this waits for the disk, more may be added.
+  task<> write_out(cancel_source& source) {
+    const std::string now = std::exchange(lines_, {});
+    std::span<const std::byte> left = std::as_bytes(std::span{now});
+    while (!left.empty()) {
+      const io_result written = co_await write_op(source, file_.get(), left);
+      if (written.is_passing()) continue;
+      if (!written) {
+        lost_.add(counted::log_lines_lost, lines_in(left));
+        co_return;
+      }
+      left = left.subspan(written.count());
+    }
+  }
+
+ private:
+  static std::uint64_t lines_in(std::span<const std::byte> text) noexcept {
+    return static_cast<std::uint64_t>(std::ranges::count(text, std::byte{'\n'}));
+  }
+
+  counters& lost_;
+  common::unique_fd file_;
+  std::string lines_;
+};
+
+}  // namespace uring::http

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// One client's connection, as bytes that come and go: what waits for the client, and nothing that
+// knows HTTP.
+// Owns     the stream of what comes, what of it is unread, what is to be sent, and the time limit.
+// Lifetime from the first wait until end() has returned it stays where it is. Site, source and
+//          socket outlive it.
+// Threads  the one that runs the queue.
+// Errors   a wait is false if the client is lost, has ended its stream, or is out of time.
+// Rule     while the client is waited for, no buffer of the pool is held for it: neither by us nor
+//          by a request that is armed. One send is in flight at a time.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "cancel_source.hpp"
+#include "http_site.hpp"
+#include "multishot_operations.hpp"
+#include "next_within.hpp"
+#include "operations.hpp"
+#include "request_input.hpp"
+#include "send_blocks.hpp"
+#include "task.hpp"
+#include "time_limits.hpp"
+
+namespace uring::http {
+
+struct client_link {
+  static constexpr std::size_t items_max = 4;  // buffers that one client may fill before we look
+
+  client_link(http_site& site, cancel_source& gives_up, int client)
+      : socket{client},
+        limit{site.limits, gives_up, client},
+        out{site.blocks},
+        pool{site.pool},
+        given_up{gives_up},
+        arriving{gives_up, {client, &site.pool}, items_max} {}
+
+  const int socket;
+  time_limit limit;  // of the present wait
+  request_input input;
+  send_block out;
+  buffer_pool& pool;
+  cancel_source& given_up;
+  recv_stream arriving;
+  bool is_ending = false;  // its time is up: what it asks now, if anything, is the last
+
+  // received got = co_await link.next(): until limit.source() is canceled.
+  [[nodiscard]] auto next() {
+    input.keep();
+    return patient_next{arriving, limit.source()};
+  }
+
+  // Takes bytes that have come. False if these are none: then receive_after(), of slow_waits.hpp,
+  // knows what to do.
+  [[nodiscard]] bool took(received got) {
+    if (got.bytes().empty()) return false;
+    input.take(std::move(got));
+    return true;
+  }
+
+  // const io_result sent = co_await link.send_now(): all of `out` that the socket takes at once.
+  [[nodiscard]] auto send_now() {
+    input.keep();
+    return send_op(given_up, socket, std::as_bytes(std::span{out.text()}),
+                   MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+
+  task<> end() { return arriving.end(); }
+
+  // Nothing is left of `out`, and its block went home.
+  [[nodiscard]] bool has_sent_all(const io_result& sent) noexcept {
+    if (!sent || sent.count() < out.text().size()) return false;
+    out.clear();
+    return true;
+  }
+};
+
+}  // namespace uring::http

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// One client: requests come, and their answers go in the same order, until either side has enough.
+// Owns     the link, and what is known of the request that is coming.
+// Lifetime from the start of run() until that has returned it stays where it is.
+// Threads  the one that runs the queue.
+// Errors   none: how a client's connection ends concerns that client only.
+// Rule     all requests that have come whole are answered before anything is sent, and then all of
+//          these answers by one send. A request and its answer need one request to the kernel, no
+//          frame and no memory.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cancel_source.hpp"
+#include "client_link.hpp"
+#include "finally.hpp"
+#include "http_answers.hpp"
+#include "http_site.hpp"
+#include "request_parser.hpp"
+#include "slow_answer.hpp"
+#include "slow_waits.hpp"
+#include "task.hpp"
+#include "todo.hpp"
+
+namespace uring::http {
+
+class http_connection {
+ public:
+  // When `given_up` is canceled, every wait of the connection ends.
+  http_connection(http_site& site, cancel_source& given_up, int socket)
+      : site_{site},
+        link_{site, given_up, socket},
+        answers_{site, link_},
+        parser_{site.options.requests} {}
+
+  task<> run() { return finally(converse(), link_.end()); }
+
+ private:
+  // What has to happen before the next request can be answered.
+  enum class needs {
+    bytes,    // of a request
+    room,     // in the block: what is there has to be sent
+    a_wait,   // of the request whose head is slow_head_: for its body, or for a file
+    goodbye,  // nothing: the last answer was written
+  };
+
+  task<> converse() {
+    for (;;) {
+      const needs next = answer_what_is_here();
+      if (!link_.out.empty()) {
+        const io_result sent = co_await link_.send_now();
+        if (!link_.has_sent_all(sent)) {
+          const bool all = co_await send_rest(link_, sent);
+          if (!all) co_return;
+        }
+      }
+      if (next == needs::goodbye) break;
+      if (next == needs::bytes) {
+        start_limit();
+        received got = co_await link_.next();
+        const int error = got.result.error();
+        if (link_.took(std::move(got))) continue;
+        const bool more = co_await receive_after(link_, error);
+        if (more) continue;
+        if (!is_too_late()) co_return;
+        answers_.refuse_all(408);
+      }
+      if (next == needs::a_wait) {
+        slow_answer slow{site_, link_, parser_, answers_};
+        const bool goes_on = co_await slow.run(std::move(slow_head_));
+        if (!goes_on && !answers_.is_over()) co_return;
+      }
+    }
+    co_await say_goodbye(link_);
+  }
+
+  // Answers the requests in link_.input.rest(), one after the other, into link_.out.
+  //
+  // parser_.next(rest, site_.head) says what comes next:
+  //   head     If answers_.at_once(site_.head), go on. If not, this request has to wait: its head,
+  //            which is what next() has taken from the front of `rest`, is copied to slow_head_.
+  //   end      A request is over. Go on.
+  //   more     The rest is not a whole request.
+  //   refused  answers_.refuse_all() with parser_.why().status, and then say goodbye.
+  //
+  // Before each: no request is answered after the last answer (answers_.is_over()), nor into a
+  // block with less room than http_answers::room_bytes_min. When a head is here, its limit ends:
+  // link_.limit.stop().
+  needs answer_what_is_here() {
+    std::string_view& rest = link_.input.rest();
+    COURSE_TODO("14.2");
+  }
+
+  // Between two requests a client may be silent for long. One that has begun has to come to an end.
+  void start_limit() {
+    const bool is_between = parser_.is_between_requests() && link_.input.rest().empty();
+    if (is_between) return link_.limit.start(wait_for::request);
+    link_.limit.start_once(wait_for::head);
+  }
+
+  [[nodiscard]] bool is_too_late() {
+    if (!link_.limit.is_over() || link_.limit.what() != wait_for::head) return false;
+    site_.counted_here.add(counted::timed_out);
+    return true;
+  }
+
+  http_site& site_;
+  client_link link_;
+  http_answers answers_;
+  request_parser parser_;
+  std::string slow_head_;
+};
+
+}  // namespace uring::http

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// Small files, ready to be sent: their fields, the empty line and the bytes in one piece.
+// Owns     the files, up to cache_bytes_max of them; a caller that goes on with one shares it.
+// Threads  the one that runs the queue: each thread has a cache of its own, and no lock.
+// Errors   std::bad_alloc.
+// Rule     a file is looked at again when it has been here for fresh_ms, and no sooner. While one
+//          request looks, the others get what is here: a slow disk delays one client.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "list_link.hpp"
+#include "small_file.hpp"
+#include "todo.hpp"
+#include "wait_kinds.hpp"
+
+namespace uring::http {
+
+class file_cache {
+ public:
+  struct options {
+    std::size_t bytes_max = 64 * 1024 * 1024;
+    std::chrono::milliseconds fresh_ms{1000};
+  };
+
+  explicit file_cache(const options& chosen) noexcept : options_{chosen} {}
+  file_cache(file_cache&&) = delete;  // entries stand in a list
+  ~file_cache() { clear(); }
+
+  // The file that may be sent now without a look at the disk, or null. It may if it was checked
+  // less than fresh_ms ago, or if somebody is checking it at this moment. It is used now: so it
+  // becomes the last of by_use_, where the first is dropped when there is no more room.
+  [[nodiscard]] const std::shared_ptr<const small_file>* find(std::string_view path,
+                                                              limit_clock::time_point now) {
+    const auto found = entries_.find(path);
+    if (found == entries_.end()) return nullptr;
+    entry& here = found->second;
+    // --8<-- [start:task-14-3]
+    const bool is_fresh = now < here.checked + options_.fresh_ms;
+    if (!is_fresh && !here.is_being_checked) return nullptr;
+    here.unlink();
+    by_use_.push_back(here);
+    return &here.file;
+    // --8<-- [end:task-14-3]
+  }
+
+  // Somebody goes to the disk for this path. Then comes one of keep(), drop(), or checked().
+  class check;
+  [[nodiscard]] check begin_check(std::string_view path);
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+
+ private:
+  struct entry : list_link {
+    std::shared_ptr<const small_file> file;
+    limit_clock::time_point checked;
+    bool is_being_checked = false;
+    const std::string* path = nullptr;  // its key
+  };
+  struct hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  // A bit more than the text: what an entry takes beside it.
+  static std::size_t cost(const std::string& path, const small_file& file) noexcept {
+    return sizeof(entry) + sizeof(small_file) + path.size() + file.text.size();
+  }
+
+  void insert(std::string_view path, std::shared_ptr<const small_file> file,
+              limit_clock::time_point now);
+  void make_room();
+  void drop(std::string_view path) {
+    const auto found = entries_.find(path);
+    if (found == entries_.end()) return;
+    bytes_ -= cost(found->first, *found->second.file);
+    found->second.unlink();
+    entries_.erase(found);
+  }
+  void clear() noexcept {
+    by_use_.forget();
+    entries_.clear();
+  }
+
+  options options_;
+  std::unordered_map<std::string, entry, hash, std::equal_to<>> entries_;
+  linked_list<entry> by_use_;  // the longest unused first
+  std::size_t bytes_ = 0;      // at most bytes_max, by cost()
+};
+
+// One look at the disk. What it does not say by its end was no news.
+class [[nodiscard]] file_cache::check {
+ public:
+  check(file_cache& cache, std::string_view path) : cache_{cache}, path_{path} {
+    if (entry* const here = find()) here->is_being_checked = true;
+  }
+  check(check&&) = delete;
+  ~check() {
+    if (entry* const here = find()) here->is_being_checked = false;
+  }
+
+  // What is here for the path, if it is of that version; then it is fresh again.
+  [[nodiscard]] std::shared_ptr<const small_file> confirm(const file_facts& facts,
+                                                          limit_clock::time_point now) {
+    entry* const here = find();
+    if (here == nullptr || here->file->facts != facts) return nullptr;
+    here->checked = now;
+    return here->file;
+  }
+  void keep(std::shared_ptr<const small_file> file, limit_clock::time_point now) {
+    cache_.drop(path_);
+    cache_.insert(path_, std::move(file), now);
+  }
+  // There is no such file any more, or it is not small.
+  void drop() { cache_.drop(path_); }
+
+ private:
+  [[nodiscard]] entry* find() {
+    const auto found = cache_.entries_.find(path_);
+    return found == cache_.entries_.end() ? nullptr : &found->second;
+  }
+
+  file_cache& cache_;
+  std::string path_;
+};
+
+inline file_cache::check file_cache::begin_check(std::string_view path) {
+  return check{*this, path};
+}
+
+// One that alone is more than bytes_max is not kept, and drives no other out.
+inline void file_cache::insert(std::string_view path, std::shared_ptr<const small_file> file,
+                               limit_clock::time_point now) {
+  const std::string name{path};
+  if (cost(name, *file) > options_.bytes_max) return;
+  const auto [place, is_new] = entries_.try_emplace(name);
+  entry& here = place->second;
+  here.path = &place->first;
+  here.file = std::move(file);
+  here.checked = now;
+  by_use_.push_back(here);
+  bytes_ += cost(place->first, *here.file);
+  if (bytes_ > options_.bytes_max) make_room();
+}
+
+// Until bytes_ is no more than options_.bytes_max: drops the longest unused, by its path, of which
+// drop() must have a copy.
+inline void file_cache::make_room() {
+  // --8<-- [start:task-14-3b]
+  while (bytes_ > options_.bytes_max) drop(std::string{*by_use_.front().path});
+  // --8<-- [end:task-14-3b]
+}
+
+}  // namespace uring::http

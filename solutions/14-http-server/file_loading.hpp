@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Files come through the ring: to find a name, and to read, may wait for a disk or a network.
+// Owns     what it returns.
+// Lifetime what is passed by reference outlives the task.
+// Threads  the one that runs the queue.
+// Errors   found_file::status; a small file that cannot be read is null. std::bad_alloc.
+// Rule     a file that changed while it was read is sent, because that is what was there, but it is
+//          not kept.
+// See      io_uring_prep_openat2(3)
+#pragma once
+
+#include <liburing.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cancel_source.hpp"
+#include "file_cache.hpp"
+#include "file_head.hpp"
+#include "file_operations.hpp"
+#include "io_request.hpp"
+#include "mime_types.hpp"
+#include "response_writer.hpp"
+#include "send_blocks.hpp"
+#include "site_root.hpp"
+#include "task.hpp"
+
+namespace uring::http {
+
+inline constexpr std::size_t small_file_bytes_max = block_bytes - answer_head_bytes_max;
+
+// `how` and `path` live until it has completed.
+inline auto openat2_op(const io_handle& io, int folder, const char* path, ::open_how& how) {
+  return io_request{
+      io, [=, to = &how](::io_uring_sqe& sqe) { ::io_uring_prep_openat2(&sqe, folder, path, to); }};
+}
+
+// As site_root::find(), and nobody else waits. 503 if the source was canceled: the time is up.
+inline task<found_file> find_file(cancel_source& source, const site_root& root,
+                                  const std::string& name) {
+  ::open_how how = how_to_open();
+  int error = EAGAIN;
+  for (int tries = 0; tries < site_root::tries_max; ++tries) {
+    const io_result opened = co_await openat2_op(source, root.fd(), name.c_str(), how);
+    if (opened) co_return examine(common::unique_fd{opened.fd()});
+    error = opened.error();
+    if (!opened.is_passing()) break;
+  }
+  const int status = error == ECANCELED || error == EAGAIN ? 503 : status_of_refusal(error);
+  co_return found_file{.status = status};
+}
+
+// The fields of its 200 and the empty line, with room behind them for its bytes.
+[[nodiscard]] inline std::unique_ptr<small_file> begin_small_file(const file_facts& facts,
+                                                                  std::string_view type) {
+  auto file = std::make_unique<small_file>(
+      small_file{facts, file_validators{facts}, type, std::string{}, 0});
+  file->text.resize(answer_head_bytes_max + facts.bytes);
+  response_writer writer{file->text};
+  add_fields_of_file(writer, type, facts.bytes, file->validators);
+  writer.end_head();
+  file->head_bytes = writer.text().size();
+  file->text.resize(file->head_bytes + facts.bytes);
+  return file;
+}
+
+// All of a file that is small. Null if it cannot be read whole.
+inline task<std::shared_ptr<const small_file>> read_small_file(cancel_source& source,
+                                                               const found_file& found,
+                                                               std::string_view type) {
+  std::unique_ptr<small_file> file = begin_small_file(found.facts, type);
+  const std::span<char> room = std::span{file->text}.subspan(file->head_bytes);
+  std::size_t done = 0;
+  while (done < room.size()) {
+    const io_result read =
+        co_await read_op(source, found.fd.get(), std::as_writable_bytes(room.subspan(done)), done);
+    if (read.is_passing()) continue;
+    if (!read || read.count() == 0) co_return nullptr;
+    done += read.count();
+  }
+  co_return file;
+}
+
+// Still the version that was found? Asked after the last byte was read.
+[[nodiscard]] inline bool is_unchanged(const found_file& found) {
+  struct ::statx now{};
+  const int flags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;
+  return ::statx(found.fd.get(), "", flags, facts_mask, &now) == 0 && facts_of(now) == found.facts;
+}
+
+// A path that the cache could not answer for: what is on the disk.
+struct looked_up {
+  found_file found;                        // if it is large, with its descriptor
+  std::shared_ptr<const small_file> file;  // if it is small
+};
+
+inline task<looked_up> look_up(cancel_source& source, const site_root& root, file_cache& cache,
+                               const std::string& path) {
+  file_cache::check check{cache, path};
+  const std::string name = name_in_root(path);
+  looked_up got;
+  got.found = co_await find_file(source, root, name);
+  const bool is_small = got.found.status == 200 && got.found.facts.bytes <= small_file_bytes_max;
+  if (!is_small) {
+    if (got.found.status < 500) check.drop();
+    co_return got;
+  }
+  got.file = check.confirm(got.found.facts, coarse_now());
+  if (got.file != nullptr) co_return got;
+  got.file = co_await read_small_file(source, got.found, type_of(name));
+  if (got.file == nullptr) {
+    got.found.status = 500;
+  } else if (is_unchanged(got.found)) {
+    check.keep(got.file, coarse_now());
+  }
+  co_return got;
+}
+
+}  // namespace uring::http

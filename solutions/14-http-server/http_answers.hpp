@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// Answers of one client, written behind those that are waiting to be sent.
+// Lifetime site and link outlive it.
+// Threads  the one that runs the queue.
+// Errors   an answer that does not fit into a whole block becomes a 500.
+// Rule     an answer is counted, and logged, when it is written. After the one that says that it is
+//          the last, none follows.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "answer_head.hpp"
+#include "client_link.hpp"
+#include "file_cache.hpp"
+#include "file_head.hpp"
+#include "http_site.hpp"
+#include "mime_types.hpp"
+#include "request_head.hpp"
+#include "request_route.hpp"
+#include "response_writer.hpp"
+
+namespace uring::http {
+
+class http_answers {
+ public:
+  // What any answer takes but those with a file's bytes.
+  static constexpr std::size_t room_bytes_min = 2048;
+
+  http_answers(http_site& site, client_link& link) : site_{site}, link_{link} {
+    if (site.log.is_open()) client_ = address_of_client(link.socket);
+  }
+
+  // The last answer was the connection's last.
+  [[nodiscard]] bool is_over() const noexcept { return is_over_; }
+  // The next one will be.
+  void next_is_last() noexcept { must_end_ = true; }
+
+  // Answers a request without a body, if nothing has to be waited for. False if something has to.
+  [[nodiscard]] bool at_once(const request_head& head) {
+    if (head.body.has_body()) return false;
+    const route to = find_route(head, site_.path_room);
+    if (to.what == resource::none) return refuse(head, to), true;
+    if (to.what == resource::counters) return text(head, to_text(site_.all_counters)), true;
+    if (to.what != resource::file) return false;
+    const auto* const here = site_.cache.find(to.path, coarse_now());
+    if (here == nullptr) return false;
+    const small_file& file = **here;
+    if (file.text.size() + answer_head_bytes_max > link_.out.room_bytes()) return false;
+    site_.counted_here.add(counted::cache_hits);
+    small(head, file);
+    return true;
+  }
+
+  void small(const request_head& head, const small_file& file) {
+    const file_selection part =
+        select_bytes(head, file.validators, file.facts.bytes, http_site::now_s());
+    const answer_frame frame = frame_of(head);
+    response_writer writer{link_.out.room()};
+    std::string_view rest;
+    if (part.status == 200) {
+      begin_answer(writer, 200, frame);
+      rest = std::string_view{file.text}.substr(
+          0, frame.has_body ? file.text.size() : file.head_bytes);
+    } else {
+      write_file_head(writer, part, frame, file.type, file.facts.bytes, file.validators);
+      rest = file.bytes().substr(part.first, part.bytes);
+    }
+    link_.out.add(writer.text().size());
+    link_.out.append(rest);
+    note(head, part.status, part.bytes);
+  }
+
+  // The head of a file whose bytes come later.
+  void begin_large(const request_head& head, const file_selection& part, std::string_view type,
+                   const file_facts& facts) {
+    const file_validators has{facts};
+    write(head, part.status, part.bytes, [&](response_writer& to, const answer_frame& frame) {
+      write_file_head(to, part, frame, type, facts.bytes, has);
+    });
+  }
+
+  void refuse(const request_head& head, const route& why) {
+    const extra_field allow{why.allow.empty() ? "" : "Allow", why.allow};
+    short_text(head, why.status, allow);
+  }
+  void short_text(const request_head& head, int status, const extra_field& extra = {}) {
+    write(head, status, 0, [&](response_writer& to, const answer_frame& frame) {
+      write_short_answer(to, status, frame, extra);
+    });
+  }
+  void text(const request_head& head, std::string_view body) {
+    write(head, 200, body.size(), [&](response_writer& to, const answer_frame& frame) {
+      write_text_answer(to, 200, frame, plain_text, body);
+    });
+  }
+  // Its head: the bytes come later.
+  void begin_text(const request_head& head, std::size_t bytes) {
+    write(head, 200, bytes, [&](response_writer& to, const answer_frame& frame) {
+      begin_answer(to, 200, frame);
+      to.field("Content-Type", unknown_type).field("Content-Length", bytes).end_head();
+    });
+  }
+  void redirect(const request_head& head, std::string_view path) {
+    write(head, 301, 0, [&](response_writer& to, const answer_frame& frame) {
+      write_redirect(to, frame, path, head.target.query);
+    });
+  }
+
+  // To something that was no request, or came too late. Nobody knows where the next would begin.
+  void refuse_all(int status) {
+    is_over_ = true;
+    response_writer writer{link_.out.room()};
+    write_short_answer(writer, status, {.date = site_.date(), .then = afterwards::ends});
+    link_.out.add(writer.text().size());
+    site_.counted_here.add(counted::refused_requests);
+    note_line("-", status, 0);
+  }
+
+ private:
+  [[nodiscard]] answer_frame frame_of(const request_head& head) {
+    const bool must_end = must_end_ || site_.is_draining || link_.is_ending;
+    const afterwards then = must_end ? afterwards::ends : after_answer(head);
+    is_over_ = then == afterwards::ends;
+    const bool has_body = head.method != request_method::head;
+    return {.date = site_.date(), .then = then, .has_body = has_body};
+  }
+
+  template <typename Write>
+  void write(const request_head& head, int status, std::uint64_t bytes, const Write& write_it) {
+    const answer_frame frame = frame_of(head);
+    response_writer writer{link_.out.room()};
+    write_it(writer, frame);
+    assert((writer.ok() || status != 500) && "the block has no room for an answer: send it first");
+    if (!writer.ok() && status != 500) return short_text(head, 500);
+    link_.out.add(writer.text().size());
+    note(head, status, bytes);
+  }
+
+  void note(const request_head& head, int status, std::uint64_t bytes) {
+    site_.counted_here.add(counted::requests);
+    if (!site_.log.is_open()) return site_.counted_here.add_answer(status);
+    const bool has_body = head.method != request_method::head;
+    note_line(std::string{head.method_text} + " " + std::string{head.target.text}, status,
+              has_body ? bytes : 0);
+  }
+  void note_line(std::string_view request, int status, std::uint64_t bytes) {
+    site_.counted_here.add_answer(status);
+    if (site_.log.is_open()) site_.log.add(client_, request, status, bytes);
+  }
+
+  http_site& site_;
+  client_link& link_;
+  std::string client_;  // its address, if there is a log
+  bool must_end_ = false;
+  bool is_over_ = false;
+};
+
+}  // namespace uring::http

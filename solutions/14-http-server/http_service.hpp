@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// A thread's whole service: clients come, are served, and go; and one day all of that stops.
+// Owns     its listener, and every connection until it has ended.
+// Lifetime context, site and `stop_fd` outlive it.
+// Threads  the one that runs the context.
+// Errors   serve_until_stopped() throws std::system_error if the listener or the ring is broken.
+// Rule     when there is no room for a client, the one that has been idle for longest makes some.
+//          If none is idle, clients wait where the kernel keeps them until one leaves.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstddef>
+#include <utility>
+
+#include "accepted.hpp"
+#include "cancel_source.hpp"
+#include "errors.hpp"
+#include "finally.hpp"
+#include "http_connection.hpp"
+#include "http_site.hpp"
+#include "io_context.hpp"
+#include "multishot_operations.hpp"
+#include "operations.hpp"
+#include "scope.hpp"
+#include "task.hpp"
+#include "todo.hpp"
+#include "unique_fd.hpp"
+#include "when_any.hpp"
+
+namespace uring::http {
+
+class http_service {
+ public:
+  static constexpr std::chrono::milliseconds accept_retry_ms{1000};
+  static constexpr std::chrono::milliseconds log_period_ms{250};
+
+  http_service(io_context& context, common::unique_fd listener, int stop_fd, http_site& site)
+      : context_{context}, listener_{std::move(listener)}, stop_fd_{stop_fd}, site_{site} {}
+  http_service(http_service&&) = delete;  // its tasks hold its address
+
+  // Ends when the listener is broken, or when a stop was asked for and all clients have gone.
+  task<> serve_until_stopped() {
+    (void)co_await when_any(over_, clients_.run(accept_clients()), stop_in_order(), sweep(),
+                            write_log());
+    if (site_.log.is_open()) co_await site_.log.write_out(last_words_);
+  }
+
+ private:
+  // When a stop is asked for, three steps, of which the second takes time:
+  //   No client is accepted any more: accepting_ is canceled. From now on site_.is_draining, so
+  //   that each answer is the last of its connection. Clients that wait for nothing but a request
+  //   are sent home, by site_.limits.end_idle().
+  //   The others have site_.options.drain_ms to get their answers: a timeout_op() under over_,
+  //   which is canceled when the last client has gone.
+  //   Clients that are still there are given up: clients_ is canceled.
+  task<> stop_in_order() {
+    (void)co_await poll_op(over_, stop_fd_, POLLIN);
+    // --8<-- [start:task-14-5]
+    accepting_.cancel();
+    site_.is_draining = true;
+    site_.limits.end_idle();
+    (void)co_await timeout_op(over_, site_.options.drain_ms);
+    clients_.cancel();
+    // --8<-- [end:task-14-5]
+  }
+
+  task<> accept_clients() {
+    accept_stream arriving{accepting_, {listener_.get()}};
+    co_await finally(serve_each(arriving), arriving.end());
+    listener_.reset();
+  }
+
+  task<> serve_each(accept_stream& arriving) {
+    for (;;) {
+      accepted next = co_await arriving.next();
+      if (next.client.valid()) {
+        while (is_full() && !accepting_.is_canceled()) co_await make_room();
+        clients_.spawn(serve(std::move(next.client)));
+        continue;
+      }
+      if (next.result.error() == ECANCELED) co_return;
+      switch (common::classify_accept_errno(next.result.error())) {
+        case common::accept_failure::try_again:
+        case common::accept_failure::nothing_waiting:
+          break;
+        case common::accept_failure::out_of_descriptors:
+          co_await make_room();
+          break;
+        case common::accept_failure::listener_broken:
+          next.result.or_throw("accept");
+      }
+    }
+  }
+
+  [[nodiscard]] bool is_full() const noexcept { return count_ >= site_.options.connections_max; }
+
+  // Asks the longest idle client to leave, and waits until any has left; a while is enough, too.
+  task<> make_room() {
+    if (site_.limits.end_longest_idle()) site_.counted_here.add(counted::evicted_idle);
+    cancel_source pause{child_of{accepting_}};
+    until_one_leaves_ = &pause;
+    (void)co_await timeout_op(pause, accept_retry_ms);
+    until_one_leaves_ = nullptr;
+  }
+
+  task<> serve(common::unique_fd socket) {
+    site_.counted_here.add(counted::connections);
+    if (++count_ == 1 && until_one_comes_ != nullptr) until_one_comes_->cancel();
+    http_connection client{site_, clients_.source(), socket.get()};
+    co_await client.run();
+    socket.reset();
+    --count_;
+    if (until_one_leaves_ != nullptr) until_one_leaves_->cancel();
+  }
+
+  // The only timer: it looks at the limits of all clients, and rests while there are none.
+  task<> sweep() {
+    while (!over_.is_canceled()) {
+      if (count_ == 0) {
+        cancel_source pause{child_of{over_}};
+        until_one_comes_ = &pause;
+        (void)co_await timeout_op(pause, std::chrono::hours{24});
+        until_one_comes_ = nullptr;
+        continue;
+      }
+      (void)co_await timeout_op(over_, site_.limits.period());
+      site_.limits.sweep(coarse_now());
+    }
+  }
+
+  task<> write_log() {
+    while (!over_.is_canceled()) {
+      (void)co_await timeout_op(over_, site_.log.is_open() ? log_period_ms : log_never_ms);
+      if (site_.log.is_open()) co_await site_.log.write_out(over_);
+    }
+  }
+  static constexpr std::chrono::milliseconds log_never_ms{std::chrono::hours{24}};
+
+  io_context& context_;
+  common::unique_fd listener_;
+  int stop_fd_;
+  http_site& site_;
+  cancel_source over_{context_};              // the last client has gone, or a task has failed
+  scope clients_{context_, child_of{over_}};  // and the task that accepts
+  cancel_source accepting_{child_of{clients_.source()}};
+  cancel_source last_words_{context_};
+  cancel_source* until_one_leaves_ = nullptr;
+  cancel_source* until_one_comes_ = nullptr;
+  std::size_t count_ = 0;  // clients that are being served
+};
+
+}  // namespace uring::http

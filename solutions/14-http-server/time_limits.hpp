@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// How long a client may take, for all clients at once: ordered lists instead of a timer each.
+// Owns     nothing; a limit is a member of what it limits.
+// Lifetime the lists outlive every limit, and a limit every wait under its source().
+// Threads  the one that runs the queue.
+// Errors   std::system_error if the ring takes no more requests.
+// Rule     every limit of a list has the same length. So the one that was started first is over
+//          first, and to look at the front is enough. To start one costs no request and no call.
+#pragma once
+
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <optional>
+
+#include "cancel_source.hpp"
+#include "list_link.hpp"
+#include "todo.hpp"
+#include "wait_kinds.hpp"
+
+namespace uring::http {
+
+class time_limit;
+
+class time_limits {
+ public:
+  explicit time_limits(const limit_lengths& lengths) noexcept : lengths_{lengths} {}
+  time_limits(time_limits&&) = delete;  // limits hold its address
+
+  // Ends every limit that is over by now, by its on_time_up().
+  void sweep(limit_clock::time_point now);
+
+  // Ends all that wait for a request, and from now on each that begins to: nothing is lost.
+  void end_idle();
+  // Ends the one of them that waits longest. False if there is none.
+  bool end_longest_idle();
+
+  // How often to sweep: a limit is over late by no more than an eighth of the shortest.
+  [[nodiscard]] std::chrono::milliseconds period() const noexcept {
+    using std::chrono::milliseconds;
+    return std::clamp(*std::ranges::min_element(lengths_) / 8, milliseconds{5}, milliseconds{1000});
+  }
+
+ private:
+  friend class time_limit;
+  using running = linked_list<time_limit>;
+
+  void end_those_over(running& list, std::chrono::milliseconds length, limit_clock::time_point now);
+  [[nodiscard]] running& list(wait_for what) { return lists_[static_cast<std::size_t>(what)]; }
+
+  std::array<running, wait_kinds> lists_;
+  limit_lengths lengths_;
+  bool nobody_idles_ = false;
+};
+
+// One client's. At most one runs at a time, because a connection waits for one thing at a time.
+class time_limit : public list_link {
+ public:
+  time_limit(time_limits& all, cancel_source& above, int socket) noexcept
+      : all_{all}, above_{above}, socket_{socket} {}
+  ~time_limit() { unlink(); }
+
+  // --8<-- [start:start]
+  // From now on `what` is waited for. A few pointers are written, and nothing is allocated.
+  void start(wait_for what) {
+    unlink();
+    not_taken_ = none_known;
+    started_ = coarse_now();
+    waits_for_ = what;
+    source_.emplace(child_of{above_});  // the one before may have been canceled
+    all_.list(what).push_back(*this);
+    // --8<-- [end:start]
+    if (what == wait_for::request && all_.nobody_idles_) end();
+  }
+  // The same, unless that runs already: so a byte now and then buys a client no time.
+  void start_once(wait_for what) {
+    if (!is_linked() || waits_for_ != what) start(what);
+  }
+  void stop() noexcept { unlink(); }
+
+  // Waits under this source end when the time is up.
+  [[nodiscard]] cancel_source& source() noexcept { return *source_; }
+  [[nodiscard]] bool is_over() const noexcept { return source_ && source_->is_canceled(); }
+  [[nodiscard]] wait_for what() const noexcept { return waits_for_; }
+
+ private:
+  friend class time_limits;
+  static constexpr int none_known = std::numeric_limits<int>::max();
+
+  [[nodiscard]] bool is_over_at(limit_clock::time_point now,
+                                std::chrono::milliseconds length) const noexcept {
+    return started_ + length <= now;
+  }
+  void start_again(limit_clock::time_point now) {
+    started_ = now;
+    all_.list(waits_for_).push_back(*this);
+  }
+  // Whoever waits under the source is resumed, soon, with -ECANCELED.
+  void end() {
+    unlink();
+    source_->cancel();
+  }
+
+  // A client that has taken something of what we sent, since we looked last, is slow and not gone.
+  // Its kernel has confirmed that: SIOCOUTQ counts what it has not. A request that does not come
+  // to its end is another matter.
+  [[nodiscard]] bool has_taken_something() {
+    if (waits_for_ != wait_for::room && waits_for_ != wait_for::request) return false;
+    int now = 0;
+    if (::ioctl(socket_, SIOCOUTQ, &now) != 0 || now == 0 || now >= not_taken_) return false;
+    not_taken_ = now;
+    return true;
+  }
+
+  time_limits& all_;
+  cancel_source& above_;
+  int socket_;
+  int not_taken_ = none_known;
+  wait_for waits_for_ = wait_for::request;
+  limit_clock::time_point started_;
+  std::optional<cancel_source> source_;
+};
+
+inline void time_limits::sweep(limit_clock::time_point now) {
+  for (std::size_t kind = 0; kind < wait_kinds; ++kind) {
+    const bool none = lists_[kind].empty() || !lists_[kind].front().is_over_at(now, lengths_[kind]);
+    if (!none) end_those_over(lists_[kind], lengths_[kind], now);
+  }
+}
+
+// Takes each limit that is over, by is_over_at(), out of `list`, and no other: that list may have
+// ten thousand. One whose client has_taken_something() is started again, by start_again(); any
+// other is ended, by end(). The first of a list comes out by pop_front().
+inline void time_limits::end_those_over(running& list, std::chrono::milliseconds length,
+                                        limit_clock::time_point now) {
+  // --8<-- [start:task-14-4]
+  while (!list.empty() && list.front().is_over_at(now, length)) {
+    time_limit& first = list.pop_front();
+    if (first.has_taken_something()) {
+      first.start_again(now);
+    } else {
+      first.end();
+    }
+  }
+  // --8<-- [end:task-14-4]
+}
+
+inline void time_limits::end_idle() {
+  nobody_idles_ = true;
+  while (end_longest_idle()) continue;
+}
+
+// Of those that wait for a request, the one that has waited for longest. It is ended.
+inline bool time_limits::end_longest_idle() {
+  running& idle = list(wait_for::request);
+  // --8<-- [start:task-14-4b]
+  if (idle.empty()) return false;
+  idle.front().end();
+  return true;
+  // --8<-- [end:task-14-4b]
+}
+
+}  // namespace uring::http

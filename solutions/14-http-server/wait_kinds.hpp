@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// What a server waits for, how long for each, and the clock by which it is measured.
+#pragma once
+
+#include <time.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+
+namespace uring::http {
+
+using limit_clock = std::chrono::steady_clock;
+
+// To a few milliseconds, which is as often as the kernel's own tick, and for a third of the price.
+[[nodiscard]] inline limit_clock::time_point coarse_now() noexcept {
+  ::timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return limit_clock::time_point{std::chrono::seconds{now.tv_sec} +
+                                 std::chrono::nanoseconds{now.tv_nsec}};
+}
+
+// What the server waits for. Each has a length of its own.
+enum class wait_for : std::size_t { request, head, body, file, room, goodbye };
+inline constexpr std::size_t wait_kinds = 6;
+
+using limit_lengths = std::array<std::chrono::milliseconds, wait_kinds>;
+
+}  // namespace uring::http

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// The whole server: what changes on the disk, who waits for whom, and what it holds on to.
+#include <catch2/catch_test_macros.hpp>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "bytes.hpp"
+#include "eventually.hpp"
+#include "site_server.hpp"
+#include "stalled_client.hpp"
+
+using namespace course_test;
+
+TEST_CASE("14 a file that changes is sent as it is now", "[14]") {
+  const site_server server{{"--fresh-ms", "0"}};
+  CHECK(body_of(server.get("/hello.txt")) == "hello world\n");
+  server.folder.write("hello.txt", "another one\n");  // of the same size
+  server.folder.touch("hello.txt", 1);
+  CHECK(body_of(server.get("/hello.txt")) == "another one\n");
+  std::filesystem::rename(server.folder.root() / "digits.txt", server.folder.root() / "hello.txt");
+  UNSCOPED_INFO("another file has taken the name");
+  CHECK(body_of(server.get("/hello.txt")) == "0123456789");
+  std::filesystem::remove(server.folder.root() / "hello.txt");
+  CHECK(status_of(server.get("/hello.txt")) == 404);
+}
+
+TEST_CASE("14 a large file comes whole, and in parts", "[14]") {
+  const site_server server;
+  const std::string large = site_folder::large();
+  CHECK(compare_bytes(body_of(server.get("/large.bin")), large) == identical);
+  client peer = server.connect();
+  peer.send_all("GET /large.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=70000-200000\r\n\r\n" +
+                site_server::request("/hello.txt"));
+  const std::string part = recv_answer(peer);
+  CHECK(status_of(part) == 206);
+  CHECK(compare_bytes(body_of(part), large.substr(70000, 130001)) == identical);
+  CHECK(body_of(recv_answer(peer)) == "hello world\n");
+}
+
+TEST_CASE("14 files around the size of a block come whole", "[14]") {
+  const site_server server;
+  for (const std::size_t bytes : {64'511U, 64'512U, 64'513U, 65'535U, 65'536U, 65'537U, 131'073U}) {
+    const std::string text = pattern(2, bytes);
+    server.folder.write("sized.bin", text);
+    server.folder.touch("sized.bin", static_cast<int>(bytes));
+    std::filesystem::remove(server.folder.root() / "now.bin");
+    const std::string name = "sized" + std::to_string(bytes) + ".bin";
+    std::filesystem::rename(server.folder.root() / "sized.bin", server.folder.root() / name);
+    for (int i = 0; i < 2; ++i) {
+      UNSCOPED_INFO(bytes << " bytes, request " << i + 1);
+      CHECK(compare_bytes(body_of(server.get("/" + name)), text) == identical);
+    }
+  }
+}
+
+TEST_CASE("14 a client that does not read delays nobody", "[14]") {
+  const site_server server{{"--buffers", "4"}};
+  server.folder.write("huge.bin", pattern(5, 2 * kernel_buffer_bytes_max()));
+  std::vector<client> stuck;
+  for (int i = 0; i < 8; ++i) {
+    stuck.push_back(server.connect(small_buffers));
+    stuck.back().send_all(site_server::request("/huge.bin"));
+    for (int k = 0; k < 40; ++k) (void)stuck.back().send_some(site_server::request("/huge.bin"));
+  }
+  for (int i = 0; i < 20; ++i) {
+    UNSCOPED_INFO(
+        "eight clients read nothing: they hold all buffers of the pool, or the only send");
+    CHECK(body_of(server.get("/hello.txt")) == "hello world\n");
+  }
+}
+
+TEST_CASE("14 a client that sends without reading fills no memory", "[14]") {
+  const site_server server;
+  client flood = server.connect(small_buffers);
+  std::string requests;
+  for (int i = 0; i < 100; ++i) requests += site_server::request("/large.bin");
+  const std::size_t before = server.process.resident_bytes();
+  std::size_t sent = 0;
+  const bool is_stalled = !eventually(milliseconds{1500}, [&] {
+    sent += flood.send_some(requests);
+    return sent > 64 * 1024 * 1024;
+  });
+  UNSCOPED_INFO("it reads request after request of a client that takes no answer");
+  CHECK(is_stalled);
+  CHECK(server.process.resident_bytes() < before + 8 * 1024 * 1024);
+  CHECK(status_of(server.get("/hello.txt")) == 200);
+}
+
+TEST_CASE("14 at the limit of connections the longest idle client makes room", "[14]") {
+  const site_server server{{"--connections-max", "3"}};
+  std::vector<client> idle;
+  for (int i = 0; i < 3; ++i) {
+    idle.push_back(server.connect());
+    idle.back().send_all(site_server::request("/hello.txt"));
+    CHECK(status_of(recv_answer(idle.back())) == 200);
+  }
+  UNSCOPED_INFO("three of three: nobody had to go for them");
+  idle[0].send_all(site_server::request("/hello.txt"));
+  CHECK(status_of(recv_answer(idle[0])) == 200);  // idle[1] is the longest idle now
+  CHECK(body_of(server.get("/hello.txt")) == "hello world\n");
+  UNSCOPED_INFO("one more has come, and the client that asked for nothing for longest has to go");
+  CHECK(idle[1].recv_until_eof().empty());
+  idle[0].send_all(site_server::request("/hello.txt"));
+  CHECK(status_of(recv_answer(idle[0])) == 200);
+}
+
+TEST_CASE("14 at the limit of connections a client waits if nobody is idle", "[14]") {
+  const site_server server{{"--connections-max", "1"}};
+  client begun = server.connect();
+  begun.send_all("GET /hello.txt HTTP/1.1\r\nHo");
+  client next = server.connect();
+  next.send_all(site_server::last_request("/digits.txt"));
+  begun.send_all("st: a\r\nConnection: close\r\n\r\n");
+  CHECK(body_of(begun.recv_until_eof()) == "hello world\n");
+  CHECK(body_of(next.recv_until_eof()) == "0123456789");
+}
+
+TEST_CASE("14 at the descriptor limit it goes on, and recovers", "[14]") {
+  const site_server server{{}, {.fd_limit = 32}};
+  std::vector<client> many = connect_many(server.process.port(), 60);
+  CHECK(body_of(server.get("/hello.txt")) == "hello world\n");
+  many.clear();
+  CHECK(body_of(server.get("/digits.txt")) == "0123456789");
+}
+
+TEST_CASE("14 two thousand clients leave nothing behind", "[14]") {
+  const site_server server;
+  (void)server.get("/large.bin");
+  const std::size_t fds = server.process.open_fd_count();
+  for (int i = 0; i < 2000; ++i) {
+    client visitor = server.connect();
+    const int kind = i % 5;
+    if (kind == 0) continue;
+    visitor.send_all(kind == 1 ? "GET / HT" : site_server::request("/large.bin"));
+    if (kind == 2) (void)visitor.recv_exactly(1000);
+    if (kind == 3) visitor.reset();
+    if (kind == 4) visitor.shutdown_write();
+  }
+  UNSCOPED_INFO("a path that ends a connection without closing its socket, or its file");
+  CHECK(eventually(2 * step_deadline, [&] { return server.process.open_fd_count() <= fds; }));
+  CHECK(status_of(server.get("/hello.txt")) == 200);
+}
+
+TEST_CASE("14 counters add up", "[14]") {
+  const site_server server{{"--threads", "2"}};
+  for (int i = 0; i < 20; ++i) (void)server.get(i % 2 == 0 ? "/hello.txt" : "/none");
+  CHECK(server.counter("requests") == 20);
+  CHECK(server.counter("answers_4xx") == 10);
+  CHECK(server.counter("cache_hits") >= 8);  // each thread has a cache of its own
+}
+
+TEST_CASE("14 the log has a line for each answer", "[14]") {
+  const site_folder beside;
+  const std::string file = beside.beside("access.log").string();
+  {
+    site_server server{{"--access-log", file}};
+    (void)server.get("/hello.txt?a=b");
+    (void)server.get("/none");
+    client bad = server.connect();
+    bad.send_all("GET / HTTP/1.1\r\nX: \x01\r\n\r\n");
+    (void)bad.recv_until_eof();
+    CHECK(server.process.stop() == exited(0));
+  }
+  std::ostringstream text;
+  text << std::ifstream{file}.rdbuf();
+  UNSCOPED_INFO("the log:\n" << text.str());
+  CHECK(text.str().find("127.0.0.1 - - [") == 0);
+  CHECK(text.str().find("\"GET /hello.txt?a=b\" 200 12\n") != std::string::npos);
+  CHECK(text.str().find("\"GET /none\" 404 ") != std::string::npos);
+  CHECK(text.str().find("\"-\" 400 0\n") != std::string::npos);
+}
+
+TEST_CASE("14 a root that is not there is a sentence, and status 1", "[14]") {
+  const finished_program run = run_program(program("14-server"), {"--root", "/no/such/folder"});
+  CHECK(run.status == exited(1));
+  CHECK(run.stderr_text.find("open the root, /no/such/folder: ENOENT") != std::string::npos);
+}

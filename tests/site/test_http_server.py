@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""A real browser loads pages from chapter 14's server: a small one, and the course's whole site."""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import DEADLINE_MS, Browser
+from building import Site
+
+from course_tool import builds, processes
+
+SMALL = Path(__file__).parents[1] / "14-http-server" / "site"
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    builds.build("release", ["14-server"])
+    return builds.program("release", "14-server")
+
+
+@contextmanager
+def serving(program: Path, root: Path) -> Iterator[str]:
+    with processes.Server([program, "--port", "0", "--root", root]) as server:
+        yield f"http://{server.host}:{server.port}/"
+
+
+def counters(address: str) -> dict[str, int]:
+    with urllib.request.urlopen(address + "-/counters", timeout=30) as answer:
+        lines = answer.read().decode().splitlines()
+    return {name: int(value) for name, value in (line.split() for line in lines)}
+
+
+def test_a_page_comes_with_its_style_script_and_picture(program: Path, chromium: Any) -> None:
+    with serving(program, SMALL) as address, Browser(chromium, address).visit("") as visit:
+        page = visit.page
+        page.wait_for_function("/^[0-9]+$/.test(document.querySelector('#requests').textContent)")
+        assert page.evaluate("document.querySelector('img').naturalWidth") > 0
+        assert page.evaluate("getComputedStyle(document.body).maxWidth") != "none"
+        page.click("text=A page in a folder")
+        page.wait_for_url("**/docs/")
+        assert page.evaluate("getComputedStyle(document.body).maxWidth") != "none"
+        assert visit.complaints == []
+
+
+def test_a_reload_is_answered_with_304(program: Path, chromium: Any) -> None:
+    with serving(program, SMALL) as address:
+        context = chromium.new_context()  # a Browser's visit looks at each request: no cache then
+        try:
+            page = context.new_page()
+            page.set_default_timeout(DEADLINE_MS)
+            page.goto(address, wait_until="load")
+            before = counters(address)["answers_3xx"]
+            page.reload(wait_until="load")
+            assert counters(address)["answers_3xx"] > before
+        finally:
+            context.close()
+
+
+def test_the_course_is_served_by_its_own_last_server(
+    program: Path, chromium: Any, site: Site
+) -> None:
+    with serving(program, site.folder) as address:
+        browser = Browser(chromium, address)
+        for name in ("", "setup/", "chapters/07-awaitable-io/"):
+            with browser.visit(name) as visit:
+                assert visit.complaints == [], name
+                assert visit.outside == [], name
+        counted = counters(address)
+        assert counted["answers_4xx"] == 0
+        assert counted["answers_5xx"] == 0
