@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -18,31 +21,13 @@ namespace course_trace {
 
 namespace {
 
-constexpr std::size_t events_max = 2000;
+constexpr unsigned events_max = 2000;
 constexpr std::uint64_t numbers_max = 0x10000;  // smaller words are no addresses
 
-void append_text(std::string& to, std::string_view text) {
-  to += '"';
-  for (const char each : text) {
-    if (each == '"' || each == '\\') to += '\\';
-    to += static_cast<unsigned char>(each) < ' ' ? ' ' : each;
-  }
-  to += '"';
-}
-
-void append_key(std::string& to, std::string_view key) {
-  to += ',';
-  append_text(to, key);
-  to += ':';
-}
-
 std::string hexadecimal(std::uint64_t value) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  do {
-    text.insert(text.begin(), digits[value % digits.size()]);
-  } while ((value /= digits.size()) != 0);
-  return "0x" + text;
+  std::array<char, 20> text{};
+  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(value));
+  return text.data();
 }
 
 bool is_mapped(std::uint64_t word) {
@@ -51,30 +36,24 @@ bool is_mapped(std::uint64_t word) {
   return ::mincore(reinterpret_cast<void*>(word / page * page), 1, &resident) == 0;
 }
 
-std::vector<std::string> command_line() {
-  std::ifstream file{"/proc/self/cmdline"};
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  return words;
+std::string after_last_slash(std::string_view path) {
+  return std::string{path.substr(path.find_last_of('/') + 1)};
 }
 
 // Of "uring::task<> {anonymous}::ping(…)" ping; GCC and Clang call their functions differently.
-std::string_view bare_name(std::string_view signature) {
+std::string bare_name(std::string_view signature) {
   constexpr std::string_view clang_anonymous = "(anonymous namespace)::";
   std::size_t from = signature.find(clang_anonymous);
   from = from == std::string_view::npos ? 0 : from + clang_anonymous.size();
   const std::size_t end = std::min(signature.find('(', from), signature.size());
   std::size_t begin = end;
-  const auto is_of_name = [&](char each) { return std::isalnum(each) != 0 || each == '_'; };
+  const auto is_of_name = [](char each) { return std::isalnum(each) != 0 || each == '_'; };
   while (begin > from && is_of_name(signature[begin - 1])) --begin;
-  return signature.substr(begin, end - begin);
+  return std::string{signature.substr(begin, end - begin)};
 }
 
 std::string line_of(const std::source_location& place) {
-  const std::string_view path = place.file_name();
-  const std::size_t slash = path.find_last_of('/');
-  const auto file = slash == std::string_view::npos ? path : path.substr(slash + 1);
-  return std::string{file} + ':' + std::to_string(place.line());
+  return after_last_slash(place.file_name()) + ':' + std::to_string(place.line());
 }
 
 // Which coroutines' functions are on a thread's stack, the innermost last. One that was jumped to
@@ -99,59 +78,20 @@ void leave_stack(const void* frame) {
 // The frame may be gone by now: then its end was told before.
 void back(const locked& to, const void* frame) {
   const int number = to->frame_of(frame);
-  if (number != 0) to->write(event{"back"}.number("f", number).number("depth", depth()));
+  if (number != 0) to->write("back", "'f':%d,'depth':%d", number, depth());
   leave_stack(frame);
 }
 
 }  // namespace
 
-event& event::number(std::string_view key, std::int64_t value) {
-  append_key(rest_, key);
-  rest_ += std::to_string(value);
-  return *this;
-}
-
-event& event::text(std::string_view key, std::string_view value) {
-  append_key(rest_, key);
-  append_text(rest_, value);
-  return *this;
-}
-
-event& event::numbers(std::string_view key, std::initializer_list<unsigned> values) {
-  append_key(rest_, key);
-  char before = '[';
-  for (const unsigned each : values) {
-    rest_ += before + std::to_string(each);
-    before = ',';
-  }
-  rest_ += ']';
-  return *this;
-}
-
-event& event::texts(std::string_view key, const std::vector<std::string_view>& values) {
-  append_key(rest_, key);
-  rest_ += '[';
-  for (const std::string_view each : values) {
-    if (rest_.back() != '[') rest_ += ',';
-    append_text(rest_, each);
-  }
-  rest_ += ']';
-  return *this;
-}
-
-std::string event::line(std::size_t count, int thread) const {
-  return "{\"n\":" + std::to_string(count) + ",\"th\":" + std::to_string(thread) + ",\"e\":\"" +
-         kind_ + '"' + rest_ + "}\n";
-}
-
 // Lives to the end: destructors of statics are still events.
 recording* recording::instance() noexcept {
-  static recording* const only = [] {
+  static recording* const only = []() -> recording* {
     const char* const path = std::getenv("COURSE_TRACE");
-    if (path == nullptr) return static_cast<recording*>(nullptr);
+    if (path == nullptr) return nullptr;
     const int file = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
     ::unsetenv("COURSE_TRACE");  // what this program starts must not write there, too
-    if (file < 0) return static_cast<recording*>(nullptr);
+    if (file < 0) return nullptr;
     auto* const made = new recording{file};
     made->begin();
     return made;
@@ -160,38 +100,37 @@ recording* recording::instance() noexcept {
 }
 
 void recording::begin() {
-  const std::vector<std::string> words = command_line();
-  const std::string program = words.empty() ? "" : words.front();
+  std::ifstream command_line{"/proc/self/cmdline"};
+  std::string program;
+  std::getline(command_line, program, '\0');
+  std::string args;
+  for (std::string word; std::getline(command_line, word, '\0');) {
+    for (char& each : word) each = each == '"' || each == '\\' || each < ' ' ? '?' : each;
+    args += (args.empty() ? "\"" : ",\"") + word + '"';
+  }
   ::utsname kernel{};
   ::uname(&kernel);
-  std::string line = "{\"trace\":1";
-  append_key(line, "program");
-  append_text(line, program.substr(program.find_last_of('/') + 1));
-  append_key(line, "args");
-  for (std::size_t i = 1; i < words.size(); ++i) append_text(line += i == 1 ? '[' : ',', words[i]);
-  line += words.size() > 1 ? "]" : "[]";
-  append_key(line, "kernel");
-  append_text(line, kernel.release);
-  append_key(line, "cxx");
-#ifdef __clang__
-  append_text(line, __VERSION__);
-#else
-  append_text(line, "g++ " __VERSION__);
-#endif
-  line += "}\n";
+  const std::string line = R"({"trace":1,"program":")" + after_last_slash(program) +
+                           R"(","args":[)" + args + R"(],"kernel":")" + kernel.release +
+                           R"(","cxx":"GCC or Clang )" __VERSION__ "\"}\n";
   (void)!::write(file_, line.data(), line.size());
 }
 
-void recording::write(const event& happened) {
-  look();
-  write_only(happened);
-}
-
-void recording::write_only(const event& happened) {
+void recording::write(const char* kind, const char* fields, ...) {
   if (count_ > events_max) return;
-  const bool is_full = ++count_ > events_max;
-  const std::string line = (is_full ? event{"full"} : happened).line(count_, thread());
-  (void)!::write(file_, line.data(), line.size());
+  if (++count_ > events_max) kind = "full", fields = "'more':true";
+  std::array<char, 1024> line{};
+  int end =
+      std::snprintf(line.data(), line.size(), "{'n':%u,'th':%d,'e':'%s',", count_, thread(), kind);
+  std::va_list values;
+  va_start(values, fields);
+  end += std::vsnprintf(&line.at(static_cast<std::size_t>(end)), 900, fields, values);
+  va_end(values);
+  const auto bytes = std::min(static_cast<std::size_t>(end), line.size() - 2);
+  std::replace(line.begin(), line.end(), '\'', '"');
+  line.at(bytes) = '}';
+  line.at(bytes + 1) = '\n';
+  (void)!::write(file_, line.data(), bytes + 2);
 }
 
 int recording::thread() noexcept {
@@ -234,16 +173,13 @@ void makes(void* frame, const std::source_location& place) noexcept {
   if (!to) return;
   const std::size_t bytes = last_allocated.first == frame ? last_allocated.second : 0;
   const int by = on_stack.empty() ? 0 : to->frame_of(on_stack.back().frame);
-  to->write(event{"frame"}
-                .number("f", to->make_frame(frame, bytes))
-                .text("fn", bare_name(place.function_name()))
-                .number("by", by));
+  to->write("frame", "'f':%d,'fn':'%s','by':%d", to->make_frame(frame, bytes),
+            bare_name(place.function_name()).c_str(), by);
 }
 
 void suspends(void* frame, const std::source_location& place) noexcept {
-  if (const locked to; to) {
-    to->write(event{"suspend"}.number("f", to->frame_of(frame)).text("at", line_of(place)));
-  }
+  const locked to;
+  if (to) to->write("suspend", "'f':%d,'at':'%s'", to->frame_of(frame), line_of(place).c_str());
 }
 
 void jumps(void* from, void* next) noexcept {
@@ -252,7 +188,7 @@ void jumps(void* from, void* next) noexcept {
   const int number = to->frame_of(next);
   // std::noop_coroutine() leads back, as does a coroutine that nobody watches.
   if (number == 0) return back(to, from);
-  to->write(event{"jump"}.number("from", to->frame_of(from)).number("to", number));
+  to->write("jump", "'from':%d,'to':%d", to->frame_of(from), number);
 }
 
 void gives_back(void* frame) noexcept {
@@ -264,23 +200,22 @@ void resumes(void* frame, const void* stack, const std::source_location* place) 
   if (!to) return;
   while (!on_stack.empty() && on_stack.back().stack <= stack) on_stack.pop_back();
   on_stack.push_back({stack, frame});
-  event happened{place == nullptr ? "start" : "resume"};
-  happened.number("f", to->frame_of(frame));
-  if (place != nullptr) happened.text("at", line_of(*place));
-  to->write(happened.number("depth", depth()));
+  const std::string at = place == nullptr ? "" : ",'at':'" + line_of(*place) + '\'';
+  to->write(place == nullptr ? "start" : "resume", "'f':%d,'depth':%d%s", to->frame_of(frame),
+            depth(), at.c_str());
 }
 
 void throws(void* frame) noexcept {
-  if (const locked to; to) to->write(event{"throw"}.number("f", to->frame_of(frame)));
+  if (const locked to; to) to->write("throw", "'f':%d", to->frame_of(frame));
 }
 
 void ends(void* frame) noexcept {
-  if (const locked to; to) to->write(event{"end"}.number("f", to->frame_of(frame)));
+  if (const locked to; to) to->write("end", "'f':%d", to->frame_of(frame));
 }
 
 void destroys(void* frame) noexcept {
   if (const locked to; to) {
-    to->write(event{"destroy"}.number("f", to->frame_of(frame)));
+    to->write("destroy", "'f':%d", to->frame_of(frame));
     to->forget_frame(frame);
     leave_stack(frame);
   }

@@ -2,9 +2,9 @@
 // The recording that all taps write to: numbers for events, threads, frames and addresses, and what
 // was last seen of every ring.
 // Owns     the file; it is never closed, since programs end in many ways.
-// Threads  any that holds the lock of a `locked`.
-// Rule     before an event is written, look() writes what has happened to the rings meanwhile: most
-//          of what a program does to them is inlined, and cannot be noticed otherwise.
+// Threads  any that has made a `locked`.
+// Rule     before an event is written, what has happened to the rings meanwhile is: most of what a
+//          program does to them is inlined, and cannot be noticed otherwise.
 #pragma once
 
 #include <liburing.h>
@@ -13,30 +13,12 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 namespace course_trace {
-
-// One line, as JSON: {"n":4,"th":0,"e":"frame",…}
-class event {
- public:
-  explicit event(std::string_view kind) : kind_{kind} {}
-
-  event& number(std::string_view key, std::int64_t value);
-  event& text(std::string_view key, std::string_view value);
-  event& numbers(std::string_view key, std::initializer_list<unsigned> values);
-  event& texts(std::string_view key, const std::vector<std::string_view>& values);
-
-  [[nodiscard]] std::string line(std::size_t count, int thread) const;
-
- private:
-  std::string kind_;
-  std::string rest_;
-};
 
 // A ring, and how far it was looked at.
 struct ring_state {
@@ -69,11 +51,11 @@ class recording {
  public:
   [[nodiscard]] static recording* instance() noexcept;  // null: nothing is to be recorded
 
-  void write(const event& happened);  // looks first
-  void write_only(const event& happened);
+  // {"n":4,"th":0,"e":"KIND",FIELDS}; `fields` is printf's, and has ' for ".
+  [[gnu::format(printf, 3, 4)]] void write(const char* kind, const char* fields, ...);
   void look();
 
-  ring_state& add(const void* key, const ::io_uring& queues, const unsigned* prepared);
+  void add(const void* key, const ::io_uring& queues, const unsigned* prepared);
   [[nodiscard]] ring_state* find(const void* key) noexcept;
   void remove(const void* key);
   [[nodiscard]] static int thread() noexcept;
@@ -91,12 +73,11 @@ class recording {
   explicit recording(int file) noexcept : file_{file} {}
   void begin();
   void look_at(ring_state& ring);
-  void look_at(buffers_state& ring);
   void write_sqe(const ring_state& ring, unsigned index);
   void write_cqe(const ring_state& ring, unsigned index);
 
   int file_;
-  std::size_t count_ = 0;
+  unsigned count_ = 0;
   int frames_made_ = 0;
   std::map<std::uintptr_t, frame_state> frames_;
   std::unordered_map<std::uint64_t, std::string> addresses_;
@@ -105,11 +86,13 @@ class recording {
   int rings_made_ = 0;
 };
 
-// For as long as it lives nobody else writes: if (locked to; to) to->write(…)
+// For as long as it lives nobody else writes: if (const locked to; to) to->write(…)
 class locked {
  public:
-  locked() noexcept : to_{recording::instance()} {
-    if (to_ != nullptr) to_->mutex.lock();
+  locked() : to_{recording::instance()} {
+    if (to_ == nullptr) return;
+    to_->mutex.lock();
+    to_->look();
   }
   locked(locked&&) = delete;
   ~locked() {

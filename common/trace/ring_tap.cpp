@@ -28,26 +28,25 @@ constexpr std::string_view word_of(std::string_view words, unsigned number) {
 }
 static_assert(word_of(op_names, IORING_OP_MSG_RING) == "MSG_RING");
 
-std::vector<std::string_view> flags_in(unsigned bits, std::string_view names) {
-  std::vector<std::string_view> found;
+// As JSON: ["MORE","NOTIF"]
+std::string flags_in(unsigned bits, std::string_view names, std::string_view more = {}) {
+  std::string found;
+  const auto add = [&](std::string_view name) {
+    found.append(found.empty() ? "'" : ",'").append(name).append("'");
+  };
   for (unsigned bit = 0; !word_of(names, bit).empty(); ++bit) {
-    if ((bits & 1U << bit) != 0) found.push_back(word_of(names, bit));
+    if ((bits & 1U << bit) != 0) add(word_of(names, bit));
   }
-  return found;
+  if (!more.empty()) add(more);
+  return '[' + found + ']';
 }
 
 bool is_multishot(const ::io_uring_sqe& sqe) {
-  switch (sqe.opcode) {
-    case IORING_OP_ACCEPT:
-      return (sqe.ioprio & IORING_ACCEPT_MULTISHOT) != 0;
-    case IORING_OP_RECV:
-    case IORING_OP_RECVMSG:
-      return (sqe.ioprio & IORING_RECV_MULTISHOT) != 0;
-    case IORING_OP_POLL_ADD:
-      return (sqe.len & IORING_POLL_ADD_MULTI) != 0;
-    default:
-      return false;
-  }
+  const unsigned op = sqe.opcode;
+  return (op == IORING_OP_ACCEPT && (sqe.ioprio & IORING_ACCEPT_MULTISHOT) != 0) ||
+         (op == IORING_OP_POLL_ADD && (sqe.len & IORING_POLL_ADD_MULTI) != 0) ||
+         ((op == IORING_OP_RECV || op == IORING_OP_RECVMSG) &&
+          (sqe.ioprio & IORING_RECV_MULTISHOT) != 0);
 }
 
 // The kernel writes what this reads: a plain load might be moved.
@@ -55,103 +54,76 @@ unsigned load(const unsigned* from) {
   return __atomic_load_n(from, __ATOMIC_ACQUIRE);
 }
 
-event with_indices(event happened, const ring_state& ring) {
-  const ::io_uring_cq& cq = ring.queues.cq;
-  happened.number("ring", ring.number);
-  happened.numbers("sq", {load(ring.queues.sq.khead), load(ring.prepared)});
-  return happened.numbers("cq", {load(cq.khead), load(cq.ktail)});
-}
-
 }  // namespace
 
 void recording::look() {
   for (buffers_state& each : buffers) {
     const ring_state* const whose = find(each.ring);
-    if (whose != nullptr && whose->thread == thread()) look_at(each);
+    if (whose == nullptr || whose->thread != thread()) continue;
+    const std::uint16_t tail = __atomic_load_n(&each.memory->tail, __ATOMIC_ACQUIRE);
+    for (; each.tail_seen != tail; ++each.tail_seen) {
+      write("recycle", "'group':%d,'id':%d", each.group,
+            each.memory->bufs[each.tail_seen & each.mask].bid);
+    }
   }
   for (ring_state& each : rings_) {
     if (each.thread == thread()) look_at(each);
   }
 }
 
-void recording::look_at(buffers_state& ring) {
-  const std::uint16_t tail = __atomic_load_n(&ring.memory->tail, __ATOMIC_ACQUIRE);
-  for (; ring.tail_seen != tail; ++ring.tail_seen) {
-    const ::io_uring_buf& entry = ring.memory->bufs[ring.tail_seen & ring.mask];
-    write_only(event{"recycle"}.number("group", ring.group).number("id", entry.bid));
-  }
-}
-
+// In the order in which it must have happened: an SQE before it is taken, a CQE before it is reaped;
+// and, as in every loop of ours, completions are reaped before new requests are made of them.
 void recording::look_at(ring_state& ring) {
-  for (const unsigned end = load(ring.prepared); ring.sqes_seen != end;) {
-    write_sqe(ring, ring.sqes_seen++);
-  }
-  if (const unsigned head = load(ring.queues.sq.khead); head != ring.taken_seen) {
-    ring.taken_seen = head;
-    event happened{"take"};
-    happened.number("ring", ring.number).numbers("sq", {head, ring.sqes_seen});
-    write_only(happened);
-  }
   const ::io_uring_cq& cq = ring.queues.cq;
+  const unsigned prepared = load(ring.prepared);
+  if (const unsigned head = load(ring.queues.sq.khead); head != ring.taken_seen) {
+    while (static_cast<int>(head - ring.sqes_seen) > 0) write_sqe(ring, ring.sqes_seen++);
+    ring.taken_seen = head;
+    write("take", "'ring':%d,'sq':[%u,%u]", ring.number, head, prepared);
+  }
   for (const unsigned end = load(cq.ktail); ring.cqes_seen != end;) {
     write_cqe(ring, ring.cqes_seen++);
   }
   if (const unsigned head = load(cq.khead); head != ring.head_seen) {
     ring.head_seen = head;
-    write_only(event{"reap"}.number("ring", ring.number).numbers("cq", {head, load(cq.ktail)}));
+    write("reap", "'ring':%d,'cq':[%u,%u]", ring.number, head, load(cq.ktail));
   }
+  while (ring.sqes_seen != prepared) write_sqe(ring, ring.sqes_seen++);
 }
 
 void recording::write_sqe(const ring_state& ring, unsigned index) {
   const ::io_uring_sq& sq = ring.queues.sq;
-  unsigned slot = index & sq.ring_mask;
+  const unsigned slot = index & sq.ring_mask;
   const ::io_uring_sqe& sqe = sq.sqes[ring.prepared == sq.ktail ? sq.array[slot] : slot];
-  event happened{"sqe"};
-  happened.number("ring", ring.number)
-      .number("slot", slot)
-      .text("op", word_of(op_names, sqe.opcode));
-  happened.number("fd", sqe.fd).number("len", sqe.len);
-  auto flags = flags_in(sqe.flags, sqe_flags);
-  if (is_multishot(sqe)) flags.emplace_back("MULTISHOT");
-  if (!flags.empty()) happened.texts("flags", flags);
-  if ((sqe.flags & IOSQE_BUFFER_SELECT) != 0) happened.number("group", sqe.buf_group);
-  const std::string user = name_of(sqe.user_data);
-  user_data_[sqe.user_data] = user;
-  happened.text("user", user);
-  if (sqe.opcode == IORING_OP_ASYNC_CANCEL) {
-    const auto target = user_data_.find(sqe.addr);
-    happened.text("target", target == user_data_.end() ? name_of(sqe.addr) : target->second);
-  } else if (sqe.addr != 0) {
-    happened.text("addr", name_of(sqe.addr));
-  }
-  write_only(happened);
+  const std::string op{word_of(op_names, sqe.opcode)};
+  const std::string flags =
+      flags_in(sqe.flags, sqe_flags, is_multishot(sqe) ? "MULTISHOT" : std::string_view{});
+  const bool cancels = sqe.opcode == IORING_OP_ASYNC_CANCEL;
+  const auto known = user_data_.find(sqe.addr);
+  const std::string addr = cancels && known != user_data_.end() ? known->second : name_of(sqe.addr);
+  const std::string user = user_data_[sqe.user_data] = name_of(sqe.user_data);
+  write("sqe", "'ring':%d,'slot':%u,'op':'%s','fd':%d,'len':%u,'flags':%s,'user':'%s','%s':'%s'",
+        ring.number, slot, op.c_str(), sqe.fd, sqe.len, flags.c_str(), user.c_str(),
+        cancels ? "target" : "addr", addr.c_str());
 }
 
 void recording::write_cqe(const ring_state& ring, unsigned index) {
   const unsigned slot = index & ring.queues.cq.ring_mask;
   const ::io_uring_cqe& cqe = ring.queues.cq.cqes[slot];
   const auto known = user_data_.find(cqe.user_data);
-  event happened{"cqe"};
-  happened.number("ring", ring.number).number("slot", slot);
-  happened.text("user", known == user_data_.end() ? name_of(cqe.user_data) : known->second);
-  happened.number("res", cqe.res).texts("flags", flags_in(cqe.flags, cqe_flags));
-  if ((cqe.flags & IORING_CQE_F_BUFFER) != 0) {
-    happened.number("buffer", cqe.flags >> IORING_CQE_BUFFER_SHIFT);
-  }
-  write_only(happened);
+  const std::string user = known == user_data_.end() ? name_of(cqe.user_data) : known->second;
+  const bool lends = (cqe.flags & IORING_CQE_F_BUFFER) != 0;
+  const unsigned buffer = cqe.flags >> IORING_CQE_BUFFER_SHIFT;
+  write("cqe", "'ring':%d,'slot':%u,'user':'%s','res':%d,'flags':%s%s%s", ring.number, slot,
+        user.c_str(), cqe.res, flags_in(cqe.flags, cqe_flags).c_str(), lends ? ",'buffer':" : "",
+        lends ? std::to_string(buffer).c_str() : "");
 }
 
-ring_state& recording::add(const void* key, const ::io_uring& queues, const unsigned* prepared) {
-  rings_.push_back({key, rings_made_++, thread(), queues, prepared});
-  ring_state& made = rings_.back();
-  made.sqes_seen = load(prepared);
-  made.taken_seen = load(queues.sq.khead);
-  made.cqes_seen = load(queues.cq.ktail);
-  made.head_seen = load(queues.cq.khead);
-  event happened{"ring"};
-  happened.number("ring", made.number).number("sq", queues.sq.ring_entries);
-  write(happened.number("cq", queues.cq.ring_entries));
-  return made;
+void recording::add(const void* key, const ::io_uring& queues, const unsigned* prepared) {
+  rings_.push_back({key, rings_made_, thread(), queues, prepared, load(prepared),
+                    load(queues.sq.khead), load(queues.cq.ktail), load(queues.cq.khead)});
+  write("ring", "'ring':%d,'sq':%u,'cq':%u", rings_made_++, queues.sq.ring_entries,
+        queues.cq.ring_entries);
 }
 
 ring_state* recording::find(const void* key) noexcept {
@@ -162,12 +134,20 @@ ring_state* recording::find(const void* key) noexcept {
 void recording::remove(const void* key) {
   const ring_state* const found = find(key);
   if (found == nullptr) return;
-  write(event{"exit"}.number("ring", found->number));
+  write("exit", "'ring':%d", found->number);
   std::erase_if(buffers, [&](const buffers_state& each) { return each.ring == key; });
   std::erase_if(rings_, [&](const ring_state& each) { return each.key == key; });
 }
 
 namespace {
+
+void write_indices(const locked& to, const char* kind, const ring_state& ring, int res) {
+  const auto& sq = ring.queues.sq;
+  const auto& cq = ring.queues.cq;
+  const char* const what = std::string_view{kind} == "entered" ? "res" : "wait";
+  to->write(kind, "'ring':%d,'sq':[%u,%u],'cq':[%u,%u],'%s':%d", ring.number, load(sq.khead),
+            load(ring.prepared), load(cq.khead), load(cq.ktail), what, res);
+}
 
 // Whether liburing will enter the kernel, as it decides itself.
 bool will_enter(const ring_state& ring, unsigned wait, bool asks_for_events) {
@@ -186,19 +166,17 @@ template <typename Call>
 int told(const ::io_uring* which, unsigned wait, bool asks_for_events, const Call& call) {
   bool enters = false;
   if (const locked to; to) {
-    ring_state* const ring = to->find(which);
-    if (ring != nullptr) {
+    if (ring_state* const ring = to->find(which); ring != nullptr) {
       ring->thread = recording::thread();
       to->look();
       enters = will_enter(*ring, wait, asks_for_events);
-      const event happened{enters ? "enter" : "no_enter"};
-      to->write_only(with_indices(happened, *ring).number("wait", wait));
+      write_indices(to, enters ? "enter" : "no_enter", *ring, static_cast<int>(wait));
     }
   }
   const int res = call();
   if (const locked to; to && enters) {
     if (const ring_state* const ring = to->find(which); ring != nullptr) {
-      to->write(with_indices(event{"entered"}.number("res", res), *ring));
+      write_indices(to, "entered", *ring, res);
     }
   }
   return res;
@@ -214,7 +192,6 @@ int added(::io_uring* ring, int result) {
 
 }  // namespace course_trace
 
-using course_trace::event;
 using course_trace::locked;
 using course_trace::told;
 
@@ -269,11 +246,9 @@ COURSE_WRAPPED(int, io_uring_get_events, ::io_uring* ring) {
 COURSE_WRAPPED(int, io_uring_register_sync_cancel, ::io_uring* ring,
                ::io_uring_sync_cancel_reg* which) {
   const int res = __real_io_uring_register_sync_cancel(ring, which);
-  if (const locked to; to) {
-    const auto* const found = to->find(ring);
-    if (found != nullptr)
-      to->write(event{"canceled"}.number("ring", found->number).number("res", res));
-  }
+  const locked to;
+  const auto* const found = to ? to->find(ring) : nullptr;
+  if (found != nullptr) to->write("canceled", "'ring':%d,'res':%d", found->number, res);
   return res;
 }
 
@@ -281,17 +256,15 @@ COURSE_WRAPPED(int, io_uring_register_buf_ring, ::io_uring* ring, ::io_uring_buf
                unsigned flags) {
   const int res = __real_io_uring_register_buf_ring(ring, which, flags);
   const locked to;
-  const auto* const found = to && res == 0 ? to->find(ring) : nullptr;
-  if (found == nullptr) return res;
+  if (!to || res != 0) return res;
   const auto* const memory = reinterpret_cast<const ::io_uring_buf_ring*>(which->ring_addr);
   to->buffers.push_back({memory, which->ring_entries - 1, which->bgid, ring, 0});
-  to->write(event{"buffers"}.number("group", which->bgid).number("entries", which->ring_entries));
+  to->write("buffers", "'group':%d,'entries':%u", which->bgid, which->ring_entries);
   return res;
 }
 
 COURSE_WRAPPED(int, io_uring_unregister_buf_ring, ::io_uring* ring, int group) {
   if (const locked to; to) {
-    to->look();
     std::erase_if(to->buffers, [&](const auto& each) { return each.group == group; });
   }
   return __real_io_uring_unregister_buf_ring(ring, group);

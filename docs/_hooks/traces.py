@@ -49,7 +49,9 @@ def main(wanted: list[str]) -> None:
 
     for name in wanted or figure.names():
         chosen = figure.load(name)
-        record(chosen, chosen.recording)
+        recorded = record(chosen, chosen.recording)
+        if chosen.shows_violation:
+            figure.cut_short(chosen, recorded)
         print(f"docs/traces/{name}.jsonl", flush=True)
 
 

@@ -3,7 +3,9 @@
 //
 //   ./course run 06:stack
 //   ./course run 06:stack-calls
+//   ./course trace 06:stack -- 3
 #include <cstdint>
+#include <cstdlib>
 #include <iostream>
 
 #include "eager_task.hpp"
@@ -12,9 +14,8 @@
 
 namespace {
 
-constexpr int awaits = 1000;  // small enough for any stack
-
 struct stack_watch {
+  int awaits;
   std::uintptr_t first = 0;
   std::uintptr_t last = 0;
 
@@ -34,7 +35,7 @@ uring::task<int> leaf(stack_watch& watch) {
 
 uring::task<int> loop(stack_watch& watch) {
   int total = 0;
-  for (int i = 0; i <= awaits; ++i) total += co_await leaf(watch);
+  for (int i = 0; i <= watch.awaits; ++i) total += co_await leaf(watch);
   co_return total;
 }
 
@@ -52,17 +53,18 @@ naive::eager_task<std::suspend_always> eager_leaf(stack_watch& watch) {
 
 naive::eager_task<std::suspend_always> eager_loop(stack_watch& watch) {
   int total = 0;
-  for (int i = 0; i <= awaits; ++i) total += co_await eager_leaf(watch);
+  for (int i = 0; i <= watch.awaits; ++i) total += co_await eager_leaf(watch);
   co_return total;
 }
 
 }  // namespace
 
 // NOLINTNEXTLINE(bugprone-exception-escape): nothing here throws, and there is nobody to tell
-int main() {
-  stack_watch in_loop;
-  stack_watch in_chain;
-  stack_watch in_eager_loop;
+int main(int argc, char** argv) {
+  const int awaits = argc > 1 ? std::atoi(argv[1]) : 1000;  // small enough for any stack
+  stack_watch in_loop{awaits};
+  stack_watch in_chain{awaits};
+  stack_watch in_eager_loop{awaits};
   (void)uring::sync_wait(loop(in_loop));
   (void)uring::sync_wait(chain(in_chain, awaits));
   const auto eager = eager_loop(in_eager_loop);

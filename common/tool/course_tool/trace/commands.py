@@ -82,7 +82,7 @@ def _record(chapter: Chapter, what: Scenario, whose: str, number: int) -> Traced
     name += "-solution" if whose == "reference" else ""
     file = paths.STATE / "trace" / f"{name}.jsonl"
     serves = chapter.program(what.program).contract
-    run = scenario.run(program, what.args, file, is_server=serves)
+    run = scenario.run(program, what.args, file, scenario.Clients() if serves else None)
     last = last_state(run.recording.events, echoes=serves)
     if not run.trouble and not _is_full(run):
         last.close()

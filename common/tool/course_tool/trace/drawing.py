@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import html
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,12 +21,15 @@ WIDTH = 720
 COLUMNS_MAX, ROWS_MAX = 3, 4
 BOX_HEIGHT, ROW = 104, 120
 MARGIN, GUTTER = 22, 48  # left of all frames, and between their columns
+BUFFERS, BUFFERS_MAX = 70, 4  # the height of their row, and how many are drawn
 SLOT = (112, 58)
 SLOTS = 3  # of a queue are drawn
 QUEUE_X = {"sq": 14, "cq": 370}
-FLIGHTS = 6  # requests in flight are drawn
-NAME_MAX, LINE_MAX, SLOT_MAX, THREAD_MAX = 15, 19, 10, 21
+FLIGHTS, STACK = 6, 5  # requests in flight, and coroutines on the stack, are drawn
+LINE_MAX, SLOT_MAX, USER_MAX, THREAD_MAX = 19, 10, 8, 18
+WORD_MAX = 10_000  # of a number beside which there is room for a word
 
+PARTS = {"ring": "rings", "buffers": "buffers"}  # by the events that ask for them
 Values = dict[str, str]  # attributes; "" is the text
 
 
@@ -64,6 +68,7 @@ class Layout:
     """Where each frame stands, for all of its life; and what else is drawn."""
 
     places: Mapping[int, tuple[int, int]]  # frame -> row, column
+    stands_for: Mapping[int, int]  # any frame -> the one that is drawn for it
     rows: int
     columns: int
     parts: tuple[str, ...]
@@ -81,22 +86,29 @@ class Layout:
     @property
     def rings_y(self) -> int:
         """The top of the queues; above it are the thread and what it has copied out."""
-        return self.rows * ROW + 96
+        return self.rows * ROW + 96 + (BUFFERS if "buffers" in self.parts else 0)
 
 
 def lay_out(
     events: Sequence[Event], parts: Sequence[str] = (), hidden: Iterable[str] = (),
     lines: bool = True,
 ) -> Layout:  # fmt: skip
-    """A frame stands to the right of the one that awaits it, in the first row that has room."""
+    """A frame stands to the right of the one that awaits it, or else of the one that has made it,
+    in the first row that has room."""
     awaited_by = _awaited_by(events)
     lives = _lives(events)
     hide = frozenset(hidden)
-    shown = [event["f"] for event in events if event["e"] == "frame" and event["fn"] not in hide]
+    shown = {event["f"] for event in events if event["e"] == "frame" and event["fn"] not in hide}
     places: dict[int, tuple[int, int]] = {}
     taken: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for number in sorted(shown, key=lambda each: _depth(each, awaited_by)):
-        parent = places.get(awaited_by.get(number, 0))
+
+    def place(number: int) -> None:
+        above = awaited_by.get(number, 0)
+        if above > number:
+            place(above)
+        parent = places.get(_shown(above, awaited_by, places))
+        if number in places or number not in shown:
+            return
         column = min(parent[1] + 1, COLUMNS_MAX - 1) if parent else 0
         begin, end = lives[number]
         for row in range(parent[0] if parent else 0, ROWS_MAX):
@@ -105,29 +117,36 @@ def lay_out(
                 others.append((begin, end))
                 places[number] = (row, column)
                 break
+
+    for number in sorted(awaited_by):
+        place(number)
     rows = max((row + 1 for row, _ in places.values()), default=0)
     columns = max((column + 1 for _, column in places.values()), default=0)
     kinds = {event["e"] for event in events}
-    found = ["thread"] + (["rings"] if "ring" in kinds else [])
-    return Layout(places, rows, columns, tuple(parts or found), lines)
+    found = ["thread"] + [part for kind, part in PARTS.items() if kind in kinds]
+    drawn = {number: _shown(number, awaited_by, places) for number in awaited_by}
+    return Layout(places, drawn, rows, columns, tuple(parts or found), lines)
+
+
+def _shown(
+    number: int, awaited_by: Mapping[int, int], places: Mapping[int, tuple[int, int]]
+) -> int:
+    """The frame, or the nearest above it that is drawn; or 0."""
+    while number and number not in places:
+        number = awaited_by.get(number, 0)
+    return number
 
 
 def _awaited_by(events: Sequence[Event]) -> dict[int, int]:
     """A frame that is jumped to for the first time is awaited by the one that jumps."""
     found: dict[int, int] = {}
+    makers = {event["f"]: event["by"] for event in events if event["e"] == "frame"}
     for event in events:
         if event["e"] == "jump":
             found.setdefault(event["to"], event["from"])
         elif event["e"] == "start":
-            found.setdefault(event["f"], 0)
-    return found
-
-
-def _depth(number: int, awaited_by: Mapping[int, int]) -> tuple[int, int]:
-    depth, above = 0, awaited_by.get(number, 0)
-    while above and depth < len(awaited_by):
-        depth, above = depth + 1, awaited_by.get(above, 0)
-    return depth, number
+            found.setdefault(event["f"], makers.get(event["f"], 0))
+    return {**makers, **found}
 
 
 def _lives(events: Sequence[Event]) -> dict[int, tuple[int, int]]:
@@ -149,9 +168,13 @@ def draw(state: State, event: Event, layout: Layout, tokens: Tokens) -> Picture:
     y = layout.rows * ROW
     if "stack" in layout.parts:
         y = _draw_stack(picture, state, y)
+    if "buffers" in layout.parts:
+        _draw_buffers(picture, state, layout)
+        y += BUFFERS
     if "thread" in layout.parts:
-        _draw_thread(picture, state, y)
-    picture.height = y + 76
+        _draw_thread(picture, state, y, bool(layout.rows))
+        y += 76
+    picture.height = y
     if "rings" in layout.parts:
         _draw_rings(picture, state, layout, tokens)
         _draw_lead(picture, state, event, layout)
@@ -168,25 +191,30 @@ def _draw_frame(picture: Picture, state: State, frame: Frame, layout: Layout) ->
     group = picture.group(id_, x, y)
     ground = {"waiting": " in-wait", "running": " in-lit"}.get(frame.state, "")
     picture.box(f"{id_}-box", group, _CLASSES[frame.state], 0, 0, layout.width, BOX_HEIGHT)
-    name = short(frame.fn, NAME_MAX)
+    name = short(frame.fn, (layout.width - 10) // 13)
     picture.word(f"{id_}-name", group, f"strong{ground}", 12, 30, name)
     picture.word(f"{id_}-state", group, f"small{ground}", 12, 58, _frame_words(frame, layout.lines))
-    if held := _held(state, frame.number):
+    held = _held(state, frame.number, layout.stands_for)
+    if "rings" not in layout.parts and frame.awaited_by in layout.places:
+        held = f"continuation f{frame.awaited_by}"
+    if held:
         picture.box(f"{id_}-chip", group, "queue", 12, 68, layout.width - 24, 28)
-        picture.word(f"{id_}-op", group, "mono", 18, 89, short(held, (layout.width - 32) // 12))
+        if len(held) > (layout.width - 32) // 12:
+            held = re.sub(r"\+\w+", "", held)
+        picture.word(f"{id_}-op", group, "mono", 18, 89, held)
     above = layout.places.get(frame.awaited_by)
     if above and above[0] == place[0] and above[1] < place[1] and frame.awaited_by in state.frames:
         picture.wire(f"{id_}-next", "quiet", f"M{x} {y + 24}H{x - GUTTER + 4}")
 
 
-def _held(state: State, number: int) -> str:
-    """What of a request lies in the frame: the operation that its user_data points at, or else the
-    buffer that the kernel may still use."""
+def _held(state: State, number: int, stands_for: Mapping[int, int]) -> str:
+    """What of a request lies in the frame, or in one that it is drawn for: the operation that its
+    user_data points at, or else the buffer that the kernel may still use."""
     for ring in state.rings.values():
         for each in (*ring.flight, *ring.queue, *ring.done, *ring.copied):
-            if frame_in(each.user) == number:
+            if stands_for.get(frame_in(each.user)) == number:
                 request = each if isinstance(each, Request) else each.request
-                return f"{each.user} {request.op if request else ''}"
+                return f"{each.user} {short_op(request.op) if request else ''}"
     buffers = (each for each in state.in_flight() if frame_in(each.addr) == number)
     return next((f"{each.addr} buffer" for each in buffers), "")
 
@@ -205,20 +233,33 @@ def _frame_words(frame: Frame, lines: bool) -> str:
 def _draw_stack(picture: Picture, state: State, y: int) -> int:
     """The functions of coroutines on the thread's stack: what was called lies on its caller."""
     stack = state.stacks.get(state.thread, [])
-    picture.word("stack-word", "", "strong", 14, y + 34, "the thread's stack")
-    picture.box("stack-0", "", "queue", 14, y + 48, 92, 48)
-    picture.word("stack-0-name", "", "small middle", 60, y + 79, "main")
-    for position, number in enumerate(stack[: SLOTS * 2 - 1], start=1):
-        x = 14 + position * 100
-        running = number == state.running and position == len(stack)
-        picture.box(f"stack-{position}", "", "lit" if running else "wait", x, y + 48, 92, 48)
-        ground = "in-lit" if running else "in-wait"
-        name = short(state.name(number), 9)
-        picture.word(f"stack-{position}-name", "", f"small middle {ground}", x + 46, y + 79, name)
-    return y + 110
+    picture.word("stack-word", "", "small", 14, y + 34, "the thread's stack")
+    picture.box("stack-main", "", "queue", 14, y + 46, 76, 48)
+    picture.word("stack-main-name", "", "small middle", 52, y + 77, "main")
+    for position, number in enumerate(stack[:STACK]):
+        x = 96 + position * 122
+        ground = "lit" if number == state.running and position == len(stack) - 1 else "wait"
+        picture.box(f"stack-{position}", "", ground, x, y + 46, 116, 48)
+        name = short(state.name(number), SLOT_MAX)
+        words = f"small middle in-{ground}"
+        picture.word(f"stack-{position}-name", "", words, x + 58, y + 77, name)
+    return y + 112
 
 
-def _draw_thread(picture: Picture, state: State, y: int) -> None:
+def _draw_buffers(picture: Picture, state: State, layout: Layout) -> None:
+    y = layout.rows * ROW
+    picture.word("buffer-word", "", "small", 14, y + 40, "buffers")
+    for place, (number, where) in enumerate(sorted(state.buffers.items())[:BUFFERS_MAX]):
+        group = picture.group(f"buffer-{place}", 110 + place * 152, y + 6)
+        lent = where == "lent"
+        picture.box(f"buffer-{place}-box", group, "lit" if lent else "queue", 0, 0, 144, 54)
+        words = "small in-lit" if lent else "small"
+        picture.word(f"buffer-{place}-name", group, words, 12, 24, f"id {number}")
+        at = "lent to you" if lent else "in the ring"
+        picture.word(f"buffer-{place}-at", group, words, 12, 46, at)
+
+
+def _draw_thread(picture: Picture, state: State, y: int, coroutines: bool) -> None:
     if any(ring.inside for ring in state.rings.values()):
         where = "in io_uring_enter"
     elif state.jumps_to:
@@ -226,7 +267,8 @@ def _draw_thread(picture: Picture, state: State, y: int) -> None:
     elif state.running:
         where = f"in {state.name(state.running)}"
     else:
-        where = "in await_suspend" if state.stacks.get(state.thread) else "in no coroutine"
+        nowhere = "in no coroutine" if coroutines else "in the program"
+        where = "in await_suspend" if state.stacks.get(state.thread) else nowhere
     picture.word("thread-word", "", "small", 14, y + 34, "the thread is")
     picture.word("thread", "", "strong lit-word", 14, y + 64, short(where, THREAD_MAX))
 
@@ -298,20 +340,33 @@ def _draw_token(
     ground = {"kernel": "wait", "copied": "box"}.get(where, "lit")
     words = f"small middle in-{ground}" if ground != "box" else "small middle"
     picture.box(f"{id_}-box", group, ground, 0, 0, SLOT[0] - 8, SLOT[1] - 8)
-    what = token.op if isinstance(token, Request) else result_words(token)
+    what = short_op(token.op) if isinstance(token, Request) else result_words(token)
     middle = SLOT[0] / 2 - 4
     picture.word(f"{id_}-what", group, words, middle, 21, short(what, SLOT_MAX))
     picture.word(f"{id_}-whose", group, words, middle, 44, _whose(token))
 
 
+def short_op(op: str) -> str:
+    """Eight capitals are all that a token has room for: POLL, CANCEL, TIMEOUT, ACCEPT, …"""
+    return short(re.sub("^(ASYNC|LINK)_|_(ADD|BUFFERS|FIXED)$", "", op), 8)
+
+
 def result_words(done: Completion) -> str:
     if done.res < 0:
-        return f"-{errno.errorcode.get(-done.res, -done.res)}"
-    return f"{done.res}, F_MORE" if "MORE" in done.flags else f"res {done.res}"
+        name = f"-{errno.errorcode.get(-done.res, -done.res)}"
+        return "canceled" if name == "-ECANCELED" else name
+    if done.buffer is not None:
+        return f"{done.res}, id {done.buffer}"
+    return f"res {done.res}" if done.res < WORD_MAX else str(done.res)
 
 
 def _whose(token: Request | Completion) -> str:
     request = token if isinstance(token, Request) else token.request
+    for flag in ("MORE", "NOTIF"):
+        if isinstance(token, Completion) and flag in token.flags:
+            return f"F_{flag}"
+    if frame_in(token.user) and len(token.user) > USER_MAX:
+        return token.user.partition("+")[0]
     if frame_in(token.user) or request is None or request.fd < 0:
         return short(token.user, SLOT_MAX)
     return f"fd {request.fd}"
@@ -320,7 +375,8 @@ def _whose(token: Request | Completion) -> str:
 def _draw_lead(picture: Picture, state: State, event: Event, layout: Layout) -> None:
     """From the entry that this event is about to the operation that its user_data points at."""
     number = frame_in(event.get("user", "")) or event.get("f", 0)
-    if number not in layout.places or number not in state.frames:
+    drawn = layout.stands_for.get(number, 0)
+    if drawn not in state.frames or number not in state.frames:
         return
     ring = next(iter(state.rings.values()), Ring(0))
     rows: dict[str, tuple[str, Sequence[Request | Completion]]] = {
@@ -333,7 +389,7 @@ def _draw_lead(picture: Picture, state: State, event: Event, layout: Layout) -> 
     x = QUEUE_X["sq" if where == "sq" else "cq"] + slots[-1] * SLOT[0] + SLOT[0] // 2
     y = layout.rings_y + (34 if where != "copied" else -52)
     bus = layout.rings_y + (-6 if where != "copied" else -72)
-    left, top = layout.corner(layout.places[number])
+    left, top = layout.corner(layout.places[drawn])
     picture.wire("lead", "lit", f"M{x} {y}V{bus}H{left - 14}V{top + 82}H{left + 8}")
 
 
@@ -401,7 +457,7 @@ class Drawing:
 HIDDEN: Values = {"display": "none"}
 # Grounds first, then what stands on them, then wires: a later element lies on an earlier one.
 _LAYERS = (
-    "kernel", "sq", "cq", "stack", "frame", "thread", "copied", "lead", "token"
+    "kernel", "sq", "cq", "stack", "buffer", "frame", "thread", "copied", "lead", "token"
 )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from course_tool.paths import DOCS, relative
 from course_tool.trace.drawing import Drawing, Tokens, combine, draw, lay_out
 from course_tool.trace.events import Event, Recording, frame_in
 from course_tool.trace.model import State
+from course_tool.trace.scenario import Clients
 
 TRACES = DOCS / "traces"
 STEPS_MAX = 24
@@ -57,13 +58,16 @@ class Figure:
     args: Sequence[str] = ()
     hide: Sequence[str] = ()
     parts: Sequence[str] = ()  # of the drawing; what the recording has, if it is left out
-    clients: int = 0  # of a server
-    at_once: bool = False  # they say something while the server is stopped
+    clients: Mapping[str, Any] | None = None  # of a server, as scenario.Clients takes them
     shows_violation: bool = False  # what is wrong in the recording is what the figure is about
 
     @property
     def recording(self) -> Path:
         return TRACES / f"{self.name}.jsonl"
+
+    @property
+    def talk(self) -> Clients | None:
+        return None if self.clients is None else Clients(**self.clients)
 
 
 @dataclass(frozen=True)
@@ -109,11 +113,15 @@ def facts(event: Event, state: State) -> dict[str, Any]:
         done = state.rings[event["ring"]].done[-1]
         found["op"] = done.request.op if done.request else ""
         found["fd"] = done.request.fd if done.request else -1
+        found["len"] = done.request.length if done.request else 0
+        found["short"] = 0 <= event["res"] < found["len"]
+        found["more"] = "MORE" in event["flags"]
     return found | {
         "in_flight": sum(len(ring.flight) for ring in state.rings.values()),
         "queued": sum(len(ring.queue) for ring in state.rings.values()),
         "done": sum(len(ring.done) for ring in state.rings.values()),
         "frames": len(state.frames),
+        "lent": [*state.buffers.values()].count("lent"),
         "running": state.name(state.running) if state.running else "",
         "stack": len(state.stacks.get(event["th"], [])),
         "enters": state.enters, "sqes": state.sqes, "cqes": state.cqes,
@@ -137,6 +145,13 @@ def gist(figure: Figure, recording: Recording) -> list[tuple[Any, ...]]:
     """What its steps are about, as it is in every recording of the same code."""
     chosen = _chosen(figure, recording.events, State())
     return [tuple(known.get(key) for key in GIST) for _, _, known in chosen]
+
+
+def cut_short(figure: Figure, recording: Recording) -> None:
+    """Of a run that ends in what the figure shows, keeps no more in its file."""
+    last = max(event["n"] for _, event, _ in _chosen(figure, recording.events, State()))
+    lines = figure.recording.read_text(encoding="utf-8").splitlines(keepends=True)
+    figure.recording.write_text("".join(lines[: last + 1]), encoding="utf-8")
 
 
 def _chosen(

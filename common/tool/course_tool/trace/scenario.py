@@ -17,8 +17,9 @@ from course_tool.trace.events import Recording, read
 
 DEADLINE_S = 10.0
 ANSWER_S = 5.0
+STUCK_S = 0.2
 MESSAGE = b"ping\n"
-CLIENTS = 2
+SEGMENT, CHUNK, SLOW_BYTES = 536, 2048, 200_000
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,29 @@ class Run:
     trouble: str  # how it ended, if not as it should have; else ""
 
 
+@dataclass(frozen=True)
+class Clients:
+    """Who talks to a server, and how."""
+
+    count: int = 2
+    stay: bool = False  # they hang up after the server does
+    at_once: bool = False  # the server is stopped while all send, and finds it all at one time
+    slow: bool = False  # one that writes much, and reads only when it can write no more
+
+
 def run(
-    program: Path, args: Sequence[str], file: Path, *, is_server: bool, clients: int = CLIENTS,
-    at_once: bool = False, before: Sequence[str | Path] = (),
+    program: Path, args: Sequence[str], file: Path, clients: Clients | None,
+    before: Sequence[str | Path] = (),
 ) -> Run:  # fmt: skip
-    """Runs it with `file` for its recording; `before` are words such as strace's."""
+    """Runs it, a server with clients, and with `file` for its recording; `before` are words such
+    as strace's."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
     words = [*before, program, *args]
     env = {"COURSE_TRACE": str(file)}
     try:
-        if is_server:
-            trouble = _serve(words, env, program.name, clients, at_once)
+        if clients:
+            trouble = _serve(words, env, program.name, clients)
         else:
             ended = processes.run(words, timeout_s=DEADLINE_S, env=env)
             trouble = _ending(program.name, ended.returncode, ended.stderr)
@@ -57,28 +69,28 @@ def _ending(name: str, returncode: int, stderr: str) -> str:
 
 
 def _serve(
-    words: Sequence[str | Path], env: dict[str, str], name: str, clients: int, at_once: bool
+    words: Sequence[str | Path], env: dict[str, str], name: str, clients: Clients
 ) -> str:
     with processes.Server(words, env=env) as server, ExitStack() as sockets:
         try:
-            trouble = _talk(server, sockets, clients, at_once)
+            talk = _read_late if clients.slow else _talk
+            trouble = talk(server, sockets, clients)
         except OSError as error:
             trouble = f"a client could not talk to it: {error}."
         returncode = server.stop()
         return trouble or _ending(name, returncode, server.stderr_text())
 
 
-def _talk(server: processes.Server, stack: ExitStack, clients: int, at_once: bool) -> str:
-    """Each step waits for the one before, so that every run is the same. With `at_once` the server
-    is stopped while all clients send once more, and then finds it all at the same time."""
+def _talk(server: processes.Server, stack: ExitStack, clients: Clients) -> str:
+    """Each step waits for the one before, so that every run is the same."""
     sockets = []
-    for number in range(1, clients + 1):
+    for number in range(1, clients.count + 1):
         address = (server.host, server.port)
         sockets.append(stack.enter_context(socket.create_connection(address, timeout=ANSWER_S)))
         sockets[-1].sendall(MESSAGE)
         if trouble := _hear(sockets[-1], number):
             return trouble
-    if at_once:
+    if clients.at_once:
         os.kill(server.pid, signal.SIGSTOP)
         for client in sockets:
             client.sendall(MESSAGE)
@@ -86,7 +98,7 @@ def _talk(server: processes.Server, stack: ExitStack, clients: int, at_once: boo
         for number, client in enumerate(sockets, start=1):
             if trouble := _hear(client, number):
                 return trouble
-    for client in sockets:
+    for client in () if clients.stay else sockets:
         client.shutdown(socket.SHUT_WR)
         client.recv(1)  # the server hangs up
     return ""
@@ -107,3 +119,30 @@ def _hear(client: socket.socket, number: int) -> str:
             )
         heard += more
     return "" if heard == MESSAGE else f"client {number} sent {MESSAGE!r} and got {heard!r}."
+
+
+def _read_late(server: processes.Server, stack: ExitStack, _: Clients) -> str:
+    """Small segments and a small buffer, so that the server's sends are soon short."""
+    client = stack.enter_context(socket.socket())
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, SEGMENT)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SEGMENT)
+    client.connect((server.host, server.port))
+    client.settimeout(STUCK_S)
+    sent = heard = 0
+    while sent < SLOW_BYTES:
+        try:
+            sent += client.send(b"x" * CHUNK)
+        except TimeoutError:  # the server waits for us
+            heard += _read_all(client)
+    heard += _read_all(client)
+    return f"a slow client sent {sent} bytes and got {heard} back." if heard < sent else ""
+
+
+def _read_all(client: socket.socket) -> int:
+    heard = 0
+    try:
+        while more := len(client.recv(SLOW_BYTES)):
+            heard += more
+    except TimeoutError:
+        pass
+    return heard
