@@ -13,6 +13,7 @@ import class_plan
 import clone
 import figures
 import ladder
+import measured
 import messages
 import tool_pages
 import traces
@@ -36,6 +37,7 @@ PAGE_MARKERS: dict[str, Callable[..., str]] = {
     "figure": figures.figure,
     "trace": traces.trace,
     "ladder": ladder.ladder,
+    "ladder_measured": measured.ladder_measured,
     "timetable": class_plan.timetable,
     "course_minutes": class_plan.course_minutes,
     "tool_commands": tool_pages.tool_commands,

@@ -64,6 +64,7 @@ PRESETS = {
         }
         for name, tree in [
             ("student", "chapters"),
+            ("grade", "chapters"),
             ("student-carry", "chapters"),
             ("student-asan", "chapters"),
             ("student-fuzz", "chapters"),
@@ -84,7 +85,7 @@ for file in sorted(pathlib.Path(sys.argv[1]).glob("*.hpp")):
         if "WARNS" in line:
             for _ in range(2):  # programs
                 print(f"{file}:{number}:5: warning: unused variable 'x' [-Wunused-variable]")
-        if "SYNTAX ERROR" in line:
+        if "SYNTAX ERROR" in line or line.startswith("#error"):
             print("In file included from nowhere:")
             print(f"{file}:{number}:5: error: expected ';' before '}}' token")
             print(f"{file}:{number + 1}:1: error: a second one, that follows from the first")
@@ -149,6 +150,15 @@ if kind == "hang":
     print("waiting for a byte", file=sys.stderr, flush=True)
     (pathlib.Path(__file__).parents[1] / "hanging").touch()
     time.sleep(600)
+if kind == "spins":
+    import resource
+    resource.setrlimit(resource.RLIMIT_CPU, (1, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+    while True:
+        pass
+if kind == "stays":
+    import subprocess
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "left behind"],
+                     start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 if kind == "skip":
     if os.environ.get("COURSE_REQUIRE_FEATURES") == "1":
         report("FAILED:\\nexplicitly with message:\\n  this machine has no ring: EPERM")
@@ -177,6 +187,13 @@ def stop(*_):
 signal.signal(signal.SIGINT, stop)
 if "--deaf" in arguments:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+if "--root" in arguments:
+    import functools, http.server
+    value = lambda flag: arguments[arguments.index(flag) + 1]
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=value("--root"))
+    pages = http.server.ThreadingHTTPServer((value("--host"), int(value("--port"))), handler)
+    print("listening on 127.0.0.1:%d" % pages.server_port, flush=True)
+    pages.serve_forever()
 listener = socket.create_server(("127.0.0.1", 0))
 print("listening on 127.0.0.1:%d" % listener.getsockname()[1], flush=True)
 while True:

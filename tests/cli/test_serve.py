@@ -54,10 +54,35 @@ def test_it_serves_until_it_is_stopped(
     assert not list(scratch.iterdir())
 
 
+@pytest.mark.parametrize("solution", [[], ["--solution"]])
+def test_a_chapters_own_server_serves_the_site(site: LiveCourse, solution: list[str]) -> None:
+    site.take_the_contract_away()
+    port = free_port()
+    tool = site.start("serve", "--by", "01", "--port", str(port), *solution)
+    wait_until(lambda: page(port), "the site")
+    assert "The first chapter" in (page(port, "/chapters/01-first/") or "")
+    tool.send_signal(signal.SIGINT)
+    out, err = tool.communicate(timeout=60)
+    assert tool.returncode == 0, err
+    assert f"The course is on http://127.0.0.1:{port}" in out
+    assert f"listening on 127.0.0.1:{port}\n" in out and "stopped in good order" in out
+    built = site.root / "build" / ("reference" if solution else "student")
+    assert (built / "bin" / "01-server").is_file()
+    assert page(port) is None
+
+
+def test_an_echo_server_serves_no_pages(site: LiveCourse) -> None:
+    site.refused("serve", "--by", "01", said="01-server echoes what clients send, and serves no")
+    site.refused("serve", "--by", "99", said="There is no chapter 99")
+    site.refused("serve", "--solution", said="name a chapter with --by", code=2)
+
+
 def test_a_port_in_use_is_said_with_what_to_do(site: LiveCourse) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = site.run("serve", "--port", str(port))
+        site.take_the_contract_away()
+        site.refused("serve", "--by", "1", "--port", str(port), said=f"Port {port} is in use")
     assert done.code == 1
     assert f"Port {port} is in use" in done.err
     assert f"./course serve --port {port + 1}" in done.err
@@ -73,6 +98,9 @@ def test_a_site_that_cannot_be_made_is_said(site: LiveCourse) -> None:
     done = site.run("serve", "--port", str(free_port()))
     assert done.code == 1
     assert "nowhere" in flat(done.err)
+    site.take_the_contract_away()
+    by = ("serve", "--by", "01", "--port", str(free_port()))
+    site.refused(*by, said=("exited with 1. The end of its output", "nowhere"))
 
 
 def test_without_the_sites_configuration_it_says_so(live: LiveCourse) -> None:

@@ -226,7 +226,7 @@ def _wipe(where: Path) -> None:
             entry.unlink()
 
 
-def build(preset: str, targets: list[str]) -> list[str]:
+def build(preset: str, targets: list[str], compiler_cpu_s: int | None = None) -> list[str]:
     """Builds the targets of a preset; configures first where that is needed.
 
     Returns what the compiler warns of in chapters/, as far as it was compiled now.
@@ -237,7 +237,7 @@ def build(preset: str, targets: list[str]) -> list[str]:
         args = ["cmake", "--build", folder(preset), "--target", *targets]
         with console.progress(f"Building {', '.join(targets)} ({preset})", total=0) as steps:
             finished = processes.run(
-                args,
+                processes.limited(args, compiler_cpu_s) if compiler_cpu_s else args,
                 timeout_s=BUILD_TIMEOUT_S,
                 cwd=ROOT,
                 env=PLAIN_ENV,

@@ -73,16 +73,27 @@ def start(yes: Yes = False) -> None:
 @app.command()
 def serve(
     port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8000,
+    by: Annotated[
+        str | None,
+        typer.Option(help="Let your own server of a chapter serve them.", metavar="CHAPTER"),
+    ] = None,
+    solution: Solution = False,
 ) -> None:
     """Serve the pages on http://127.0.0.1:8000, until Ctrl-C.
 
     \b
         ./course serve
         ./course serve --port 8080
+        ./course serve --by 14
+        ./course serve --by 14 --solution
     """
-    from course_tool.serving import serve_site
+    from course_tool import serving
 
-    serve_site(port)
+    if solution and not by:
+        raise typer.BadParameter("it says whose server is meant: name a chapter with --by.")
+    if by:
+        raise typer.Exit(serving.serve_site_by(by, port, "reference" if solution else "student"))
+    serving.serve_site(port)
 
 
 @app.command()
@@ -282,7 +293,7 @@ def bench(
     rounds: Annotated[int | None, typer.Option(help="How often each server is measured.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Tiny: its figures say nothing.")] = False,
     out: Annotated[Path | None, typer.Option(help="A folder for JSON, table and plot.")] = None,
-    json: Annotated[Path | None, typer.Option(help="A file for the JSON of the claims.")] = None,
+    json: Annotated[Path | None, typer.Option(help="One more file for what was found.")] = None,
     yes: Yes = False,
 ) -> None:
     """Run a chapter's checkpoint, or another benchmark.
@@ -353,20 +364,28 @@ def grade(
     course: Annotated[
         str, typer.Option(help="The commit whose tests and tools grade.", metavar="COMMIT")
     ] = "HEAD",
+    class_: Annotated[
+        Path | None,
+        typer.Option("--class", help="A folder of clones, one a student; --out is then a CSV."),
+    ] = None,
     yes: Yes = False,
 ) -> None:
     """Grade chapters/ with the course's own tests, for teachers and CI.
 
     Everything but chapters/ comes from a commit, so that edits to the tests do not count. The exit
-    code is 0 if everything was graded, whatever the points.
+    code is 0 if everything was graded, whatever the points. A whole class can be stopped: the next
+    run goes on.
 
     \b
         ./course grade --out result.json
         ./course grade --out result.json --chapters 01,02 --course origin/main
+        ./course grade --class handed-in/ --out grades.csv --chapters 05
     """
     from course_tool import grading
 
     numbers = [each for each in chapters.split(",") if each]
+    if class_:
+        raise typer.Exit(grading.grade_class(class_, out, numbers, course, yes=yes))
     raise typer.Exit(grading.grade(out, numbers, course, yes=yes))
 
 
@@ -424,9 +443,13 @@ def verify(
 def grade_copy(
     out: Annotated[Path, typer.Option()],
     commit: Annotated[str, typer.Option()],
+    class_: Annotated[Path | None, typer.Option("--class")] = None,
     chapters: Annotated[list[str] | None, typer.Argument()] = None,
 ) -> None:
     """What `grade` runs inside the copy that it makes."""
-    from course_tool.grading import grade_copy as grade_this_copy
+    from course_tool import class_grading, grading
 
-    grade_this_copy(out, chapters or [], commit)
+    if class_:
+        class_grading.grade_students(class_, out, chapters or [], commit)
+    else:
+        grading.grade_copy(out, chapters or [], commit)

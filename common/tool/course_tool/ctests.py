@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,11 +25,13 @@ OUTPUT_BYTES_MAX = 200_000
 JOBS_PER_CORE = 2  # a test waits for its server and clients half of its time; its limit allows it
 JOBS_MAX = 24
 CATCH2_SKIPPED = 4  # its exit code when all that ran was skipped
+CPU_LIMIT = "COURSE_TEST_CPU_S"  # in `env`: how much processor time a test may use
 
 # CTest says how a test ended only in its summary: `  5 - 01.2 a short send ... (SEGFAULT)`.
 _ENDING = re.compile(r"^\s*\d+ - (?P<name>.+) \((?P<ending>[A-Za-z ]+)\)", re.MULTILINE)
 _LINE = re.compile(r"^\s*\d+/(?P<total>\d+) Test\s+#\d+: (?P<name>.+?) ?\.*(\s|\*)")
 _PLAIN_FAILURES = ("Failed", "Not Run")
+OUT_OF_TIME = "SIGXCPU"
 
 
 @dataclass(frozen=True)
@@ -48,22 +51,27 @@ def run_tests(
     name_regex: str | None = None,
     jobs: int | None = None,
     *,
+    without_label: str | None = None,
+    tries: int = 1,
     env: Mapping[str, str] | None = None,
 ) -> list[TestResult]:
     """Runs what is built in a preset: all, those with a label, those whose name matches."""
     where = folder(preset)
+    cpu_s = (env or {}).get(CPU_LIMIT)
     selection = [] if label is None else ["-L", f"^{re.escape(label)}$"]
     selection += [] if name_regex is None else ["-R", name_regex]
+    selection += [] if without_label is None else ["-LE", f"^{re.escape(without_label)}$"]
     with tempfile.TemporaryDirectory(prefix="course-tests-") as scratch:
         junit = Path(scratch) / "junit.xml"
         args = ["ctest", "--test-dir", where, "--output-junit", junit, "--no-tests=error"]
         args += ["--test-output-size-passed", str(OUTPUT_BYTES_MAX)]
         args += ["--test-output-size-failed", str(OUTPUT_BYTES_MAX)]
         args += ["--test-output-truncation", "middle"]  # what failed is said at the end
+        args += ["--repeat", f"until-pass:{tries}"] if tries > 1 else []
         args += ["-j", str(jobs or _jobs()), *selection]
         with console.progress("Running the tests", total=0) as steps:
             finished = processes.run(
-                args,
+                processes.limited(args, int(cpu_s)) if cpu_s else args,
                 timeout_s=RUN_TIMEOUT_S,
                 env={**PLAIN_ENV, **(env or {})},
                 on_line=_Counter(steps).see,
@@ -118,6 +126,8 @@ def _result(
     status = _status(case, endings.get(name, ""))
     task = re.match(r"\d\d\.\d+", name)
     tags = dict.fromkeys([*labels.get(name, ()), *([task[0]] if task else [])])
+    if endings.get(name) == OUT_OF_TIME:
+        output += "\nended after too much processor time: a loop without end?"
     return TestResult(
         name=name,
         status=status,
@@ -180,5 +190,16 @@ def _no_tests(preset: str, label: str | None, name_regex: str | None) -> str:
 
 
 def _no_report(finished: processes.Finished) -> str:
+    if finished.returncode == -signal.SIGXCPU:
+        return "CTest was stopped: a test prints without end, and CTest reads it all."
+    listing = re.search(
+        r"Error running test executable\s+'(?P<path>[^']*)':\s+Result: (?P<how>[^\n]+)",
+        finished.stderr,
+    )
+    if listing:
+        return (
+            f"{Path(listing['path']).name} ended before its first test ({listing['how'].strip()}): "
+            "a global's initializer, perhaps, which runs before main()."
+        )
     said = (finished.stderr.strip() or finished.stdout.strip()).splitlines()[-8:]
     return "\n  ".join(["CTest could not run the tests. It said:", *said])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,6 +27,18 @@ def write_whole(file: Path, content: str | bytes) -> None:
         fresh.replace(file)
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def fill(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Makes a flat folder hold exactly these files; what is right already stays untouched."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.iterdir():
+        if file.name not in contents:
+            file.unlink()
+    for name, content in contents.items():
+        file = folder / name
+        if not file.is_file() or file.read_bytes() != content:
+            file.write_bytes(content)
 
 
 @contextmanager

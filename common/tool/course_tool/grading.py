@@ -8,10 +8,13 @@ graded is C++ that runs with your rights: grade strangers' code in a container.
 
 A task is worth TASK_POINTS, and so is a chapter's echo contract (in one without, the tests that
 belong to no task): in proportion to the tests that passed, rounded down. A skipped test counts as
-failed (COURSE_REQUIRE_FEATURES=1). The contract runs once all tasks are whole. A chapter that does
-not compile has 0 points, and the others are graded.
+failed. The contract runs once all tasks are whole, and what fails of it is tried once more. A
+chapter that does not compile, or whose tests cannot be listed, has 0 points, and the others are
+graded.
 
 The exit code is 0 if everything was graded, whatever the points, and 1 if it could not be.
+
+class_grading.py does the same for many clones.
 
 result.json, schema 1; keys never vary, and beside it result.xml holds the same as JUnit:
 
@@ -38,34 +41,37 @@ import tarfile
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from course_tool import builds, console, packages, paths, processes
-from course_tool.builds import BuildError
 from course_tool.chapters import Chapter, all_chapters, find_chapter
-from course_tool.ctests import TestResult
+from course_tool.ctests import CPU_LIMIT, TestResult
 from course_tool.diagnosis import diagnose
 from course_tool.errors import CourseError
-from course_tool.files import write_whole
+from course_tool.files import fill, locked, write_whole
 from course_tool.foreground import run_on_terminal
 from course_tool.groups import (
     Group,
+    graded_targets,
     has_contract,
     run_contract,
+    run_others,
     run_tasks,
-    run_whole,
-    targets_of,
     whole_of,
 )
+from course_tool.marks import CPP_SUFFIXES, starter_files
 
 SCHEMA = 1
 TASK_POINTS = 10
 MESSAGE_CHARACTERS_MAX = 4000
+FILE_BYTES_MAX = 1024 * 1024  # a core dump is no source
 GIT_TIMEOUT_S = 120
-PRESET = "student"
-REQUIRE_FEATURES = {"COURSE_REQUIRE_FEATURES": "1"}
+PRESET = "grade"
+# A machine that grades is busy, and takes its time; a loop without end may take no more of it.
+CONDITIONS = {"COURSE_REQUIRE_FEATURES": "1", "COURSE_PATIENCE": "3", CPU_LIMIT: "20"}
+COMPILER_CPU_S = 300  # for one file; the longest takes a few seconds
 
 
 @dataclass(frozen=True)
@@ -117,16 +123,43 @@ def grade(out: Path, numbers: Sequence[str], commit: str, *, yes: bool) -> int:
     with tempfile.TemporaryDirectory(prefix="course-grade-") as folder:
         copy = Path(folder) / "course"
         _copy_course(hash_, copy)
-        _take_chapters(copy)
-        # The copy's own tool grades: what a student has changed in ours does not count.
-        returncode = run_on_terminal(
-            [
-                sys.executable, "-m", "course_tool", "grade-copy",
-                "--out", out.absolute(), "--commit", hash_, *numbers,
-            ],
-            cwd=copy,
-            env={"PYTHONPATH": str(copy / "common" / "tool")},
-        )  # fmt: skip
+        for chapter in all_chapters(copy):
+            files, left_out = files_of(paths.ROOT, chapter)
+            fill(chapter.starter, files)
+            if left_out:
+                console.err.print(f"chapters/{chapter.folder}: {left_out}")
+        return _run_in(copy, "--out", out.absolute(), "--commit", hash_, *numbers)
+
+
+def grade_class(
+    students: Path, out: Path, numbers: Sequence[str], commit: str, *, yes: bool
+) -> int:
+    """The same for a folder of clones, in a copy that is kept: the next run goes on where this one
+    was stopped."""
+    _require_writable(out)
+    if not out.suffix:
+        raise CourseError(f"--out {out}: with --class it takes a name such as {out}.csv.")
+    hash_ = _find_commit(commit)
+    packages.ensure("start", yes)
+    kept = paths.BUILD / "class"
+    copy, stamp = kept / "course", kept / "commit"
+    with locked(kept / "lock", lambda: console.err.print("Waiting for another ./course grade …")):
+        if not stamp.is_file() or stamp.read_text() != hash_:
+            stamp.unlink(missing_ok=True)
+            shutil.rmtree(copy, ignore_errors=True)
+            _copy_course(hash_, copy)
+            stamp.write_text(hash_)
+        where = ("--class", students.absolute(), "--out", out.absolute())
+        return _run_in(copy, *where, "--commit", hash_, *numbers)
+
+
+def _run_in(copy: Path, *args: str | Path) -> int:
+    """The copy's own tool grades: what a student has changed in ours does not count."""
+    returncode = run_on_terminal(
+        [sys.executable, "-m", "course_tool", "grade-copy", *args],
+        cwd=copy,
+        env={"PYTHONPATH": str(copy / "common" / "tool")},
+    )
     return returncode if returncode >= 0 else 128 - returncode
 
 
@@ -175,16 +208,40 @@ def _copy_course(commit: str, copy: Path) -> None:
         (copy / ".deps").symlink_to(paths.DEPS)  # Catch2, built once
 
 
-def _take_chapters(copy: Path) -> None:
-    shutil.rmtree(copy / "chapters", ignore_errors=True)
-    for chapter in all_chapters(copy):
-        yours = paths.CHAPTERS / chapter.folder
-        chapter.starter.mkdir(parents=True)
-        for file in sorted(yours.iterdir()) if yours.is_dir() else []:
-            if file.is_file():
-                shutil.copyfile(file, chapter.starter / file.name)
-        # A broken one would keep CMake from configuring the other chapters too.
-        shutil.copyfile(chapter.solution / "CMakeLists.txt", chapter.starter / "CMakeLists.txt")
+def files_of(clone: Path, chapter: Chapter) -> tuple[dict[str, bytes], str]:
+    """A student's files of a chapter, as the course takes them; and a sentence on what it leaves
+    out, or "".
+
+    A link is followed inside of the clone: beyond it is somebody else's work. What is missing says
+    so when it is compiled: CMake would not configure the other chapters, either.
+    """
+    mine = os.path.realpath(clone)
+    starter = starter_files(chapter)
+    files = {
+        name: f'#error "chapters/{chapter.folder}/{name} is missing"\n'.encode()
+        for name in starter
+        if Path(name).suffix in CPP_SUFFIXES
+    }
+    left_out = 0
+    for file in _entries(clone / "chapters" / chapter.folder):
+        real = Path(os.path.realpath(file))
+        if not real.is_file():
+            continue
+        if real.is_relative_to(mine) and real.stat().st_size <= FILE_BYTES_MAX:
+            files[file.name] = real.read_bytes()
+        else:
+            left_out += 1
+    # A broken one would keep CMake from configuring the other chapters too.
+    files["CMakeLists.txt"] = starter["CMakeLists.txt"]
+    why = "links that lead out of the clone, or larger than 1 MiB"
+    return files, f"left out {left_out} of its files: {why}." if left_out else ""
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:  # it is gone, or no folder
+        return []
 
 
 # ---- in the copy ----
@@ -192,56 +249,74 @@ def _take_chapters(copy: Path) -> None:
 
 def grade_copy(out: Path, numbers: Sequence[str], commit: str) -> None:
     """Grades the chapters of the tree that this tool belongs to."""
-    started = time.monotonic()
-    chapters = [find_chapter(number) for number in numbers] or all_chapters()
-    grades = [_grade_chapter(chapter) for chapter in chapters]
-    result = {
-        "schema": SCHEMA,
-        "commit": commit,
-        "points": sum(each.points for each in grades),
-        "points_max": sum(each.points_max for each in grades),
-        "seconds": round(time.monotonic() - started, 1),
-        "chapters": [asdict(each) for each in grades],
-    }
-    _write(out, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
-    _write(out.with_suffix(".xml"), ElementTree.tostring(junit(grades), encoding="utf-8"))
+    grades = []
+    for chapter in chapters_named(numbers):
+        started = time.monotonic()
+        error = build_error(chapter)
+        grades.append(grade_chapter(chapter, error, started))
+    write_result(out, grades, commit)
     _show(grades, out)
 
 
-def _grade_chapter(chapter: Chapter) -> ChapterGrade:
-    started = time.monotonic()
-    error = None
+def chapters_named(numbers: Sequence[str]) -> list[Chapter]:
+    return [find_chapter(number) for number in numbers] or all_chapters()
+
+
+def build_error(chapter: Chapter) -> str | None:
+    """Builds a chapter with its tests; the compiler's first error, if there is one."""
     try:
-        builds.build(PRESET, targets_of(chapter))
-        parts = _graded_parts(chapter)
-    except BuildError as failure:
-        error = str(failure)
-        names = [(task.id, task.title) for task in chapter.tasks]
-        names += filter(None, [whole_of(chapter)])
-        parts = [_empty_part(*each, "the chapter does not compile") for each in names]
+        builds.build(PRESET, graded_targets(chapter), COMPILER_CPU_S)
+    except CourseError as failure:
+        return str(failure).partition("\n  The full log: ")[0]  # it goes with the copy
+    return None
+
+
+def grade_chapter(
+    chapter: Chapter,
+    error: str | None,
+    started: float,
+    preset: str = PRESET,
+    env: Mapping[str, str] = CONDITIONS,
+) -> ChapterGrade:
+    """Tests a chapter that was built, unless `error` says that it was not."""
+    compiled = error is None
+    parts, why = None, "the chapter does not compile"
+    if compiled:
+        try:
+            parts = _graded_parts(chapter, preset, env)
+        except CourseError as failure:  # the program of its tests does not even name them
+            error, why = str(failure), "its tests could not be run"
+    if parts is None:
+        parts = [_empty_part(*each, why) for each in parts_of(chapter)]
     return ChapterGrade(
         number=chapter.number,
         slug=chapter.slug,
         title=chapter.title,
         points=sum(part.points for part in parts),
         points_max=sum(part.points_max for part in parts),
-        compiled=error is None,
+        compiled=compiled,
         error=error,
         seconds=round(time.monotonic() - started, 1),
         parts=tuple(parts),
     )
 
 
-def _graded_parts(chapter: Chapter) -> list[PartGrade]:
-    parts = [_grade_group(group) for group in run_tasks(PRESET, chapter.tasks, REQUIRE_FEATURES)]
+def parts_of(chapter: Chapter) -> list[tuple[str, str]]:
+    """Id and title of what makes points in a chapter."""
+    names = [(task.id, task.title) for task in chapter.tasks]
+    return names + list(filter(None, [whole_of(chapter)]))
+
+
+def _graded_parts(chapter: Chapter, preset: str, env: Mapping[str, str]) -> list[PartGrade]:
+    parts = [_grade_group(group) for group in run_tasks(preset, chapter.tasks, env)]
     whole = whole_of(chapter)
     if whole is None:
         return parts
     if any(part.points != part.points_max for part in parts):
         return [*parts, _empty_part(*whole, "it runs once all tasks are whole")]
     if has_contract(chapter):
-        return [*parts, _grade_group(run_contract(PRESET, chapter, REQUIRE_FEATURES))]
-    return [*parts, _grade_group(run_whole(PRESET, chapter, REQUIRE_FEATURES)[0])]
+        return [*parts, _grade_group(run_contract(preset, chapter, env))]
+    return [*parts, _grade_group(run_others(preset, chapter, env))]
 
 
 def _empty_part(key: str, title: str, note: str) -> PartGrade:
@@ -285,6 +360,20 @@ def _message(test: TestResult) -> str:
     return "\n".join(lines)[:MESSAGE_CHARACTERS_MAX]
 
 
+def write_result(out: Path, grades: Sequence[ChapterGrade], commit: str) -> None:
+    """The JSON, and the XML beside it."""
+    result = {
+        "schema": SCHEMA,
+        "commit": commit,
+        "points": sum(each.points for each in grades),
+        "points_max": sum(each.points_max for each in grades),
+        "seconds": round(sum(each.seconds for each in grades), 1),
+        "chapters": [asdict(each) for each in grades],
+    }
+    write_file(out, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+    write_file(out.with_suffix(".xml"), ElementTree.tostring(junit(grades), encoding="utf-8"))
+
+
 def junit(grades: Sequence[ChapterGrade]) -> ElementTree.Element:
     """One testsuite a chapter; a part that did not run is one test case that failed."""
     root = ElementTree.Element("testsuites", name="Ring by Ring")
@@ -317,7 +406,7 @@ def _xml_text(text: str) -> str:
     return "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
 
 
-def _write(file: Path, content: str | bytes) -> None:
+def write_file(file: Path, content: str | bytes) -> None:
     try:
         write_whole(file, content)
     except OSError as error:
@@ -333,7 +422,8 @@ def _show(grades: Sequence[ChapterGrade], out: Path) -> None:
     console.out.print(console.table("Grades", ("part", "", "points>", ""), rows))
     for each in grades:
         if each.error:
-            console.out.print(f"Chapter {each.number} does not compile:\n{each.error}")
+            what = "could not be tested" if each.compiled else "does not compile"
+            console.out.print(f"Chapter {each.number} {what}:\n{each.error}")
     points = sum(each.points for each in grades)
     points_max = sum(each.points_max for each in grades)
     console.out.print(f"{points} of {points_max} points: {out}, {out.with_suffix('.xml').name}")

@@ -283,6 +283,12 @@ def run(
     return finished
 
 
+def limited(args: Sequence[str | Path], cpu_s: int) -> list[str | Path]:
+    """The same command, in which no process may use more processor time: SIGXCPU ends it."""
+    shell = 'ulimit -t "$(($0 + 5))"; ulimit -S -t "$0"; ulimit -c 0; exec "$@"'
+    return ["sh", "-c", shell, str(cpu_s), *args]
+
+
 @contextmanager
 def beside(args: Sequence[str | Path], env: Mapping[str, str] | None = None) -> Iterator[None]:
     """Runs a command for as long as the block runs, at most; nobody reads what it prints."""

@@ -1,25 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""`./course serve`: the site, on this machine only, made again when a page changes."""
+"""`./course serve`: the site, on this machine only, made again when a page changes.
+
+With --by 14 it is made once, and the server of that chapter serves it: the reader's own.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import socket
+import sys
+from pathlib import Path
 
-from course_tool import console
+from course_tool import console, processes, running
 from course_tool.errors import CourseError
-from course_tool.paths import ROOT
+from course_tool.paths import BUILD, ROOT
 
 HOST = "127.0.0.1"
 PORT = 8000
+BUILD_TIMEOUT_S = 600
 
 
 def serve_site(port: int) -> None:
     """Serves until Ctrl-C, which is a KeyboardInterrupt here as everywhere; opens no browser."""
-    config = ROOT / "mkdocs.yml"
-    if not config.is_file():
-        raise CourseError("mkdocs.yml is missing. Is the clone whole? `git status` says.")
+    config = _config()
     _require_free(port)
     console.out.print(f"The course is on http://{HOST}:{port} in a moment; Ctrl-C ends it.")
     os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")  # its advertising is not our reader's concern
@@ -34,6 +38,34 @@ def serve_site(port: int) -> None:
             raise _in_use(port) from error
         raise
     raise KeyboardInterrupt  # mkdocs swallows it, and returns for no other reason
+
+
+def serve_site_by(name: str, port: int, preset: str) -> int:
+    """Builds the site and lets a chapter's server serve it, until Ctrl-C; its exit code."""
+    chapter, program = running.find_program(name)
+    if program.contract:
+        raise CourseError(
+            f"{chapter.number}-{program.name} echoes what clients send, and serves no pages. The "
+            "server of the last chapter does: ./course serve --by 14"
+        )
+    config = _config()
+    _require_free(port)
+    site = BUILD / "site"
+    build = [sys.executable, "-m", "mkdocs", "build", "-f", config, "-d", site]
+    with console.progress("Building the site"):
+        processes.run(
+            build, timeout_s=BUILD_TIMEOUT_S, env={"NO_MKDOCS_2_WARNING": "1"}, check=True
+        )
+    where = ["--host", HOST, "--port", str(port), "--root", str(site)]
+    console.out.print(f"The course is on http://{HOST}:{port} in a moment; Ctrl-C ends it.")
+    return running.run_program(name, where, preset)
+
+
+def _config() -> Path:
+    config = ROOT / "mkdocs.yml"
+    if not config.is_file():
+        raise CourseError("mkdocs.yml is missing. Is the clone whole? `git status` says.")
+    return config
 
 
 def _require_free(port: int) -> None:

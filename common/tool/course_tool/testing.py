@@ -58,7 +58,7 @@ def preset_for(solution: bool, carry: bool, sanitize: bool, sanitize_threads: bo
 def find_request(chapter: str, task: str | None, preset: str, verbose: bool) -> Request:
     """A task may be given as 01.2, 1.2 and, since the chapter is known, 2."""
     found = find_chapter(chapter)
-    if preset.endswith("tsan") and found.features:
+    if preset.endswith("tsan") and not found.suits_tsan:
         raise CourseError(
             f"ThreadSanitizer does not see the kernel's side of a ring, and so would report races "
             f"in chapter {found.number} that are none. --sanitize looks at its memory."
