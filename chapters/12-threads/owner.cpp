@@ -15,7 +15,7 @@
 #include "message_sender.hpp"
 #include "program_main.hpp"
 #include "ring_options.hpp"
-#include "worker.hpp"
+#include "ring_worker.hpp"
 
 namespace {
 

@@ -21,10 +21,10 @@
 
 #include "io_context.hpp"
 #include "ring_options.hpp"
+#include "ring_worker.hpp"
 #include "starting_line.hpp"
 #include "stop_signal.hpp"
 #include "todo.hpp"
-#include "worker.hpp"
 
 namespace uring {
 

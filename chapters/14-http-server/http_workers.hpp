@@ -27,10 +27,10 @@
 #include "http_site.hpp"
 #include "io_context.hpp"
 #include "ring_options.hpp"
+#include "ring_worker.hpp"
 #include "site_root.hpp"
 #include "stop_signal.hpp"
 #include "unique_fd.hpp"
-#include "worker.hpp"
 #include "workers.hpp"
 
 namespace uring::http {

@@ -25,12 +25,12 @@
 #include "io_context.hpp"
 #include "listen.hpp"
 #include "ring_options.hpp"
+#include "ring_worker.hpp"
 #include "scope_exit.hpp"
 #include "stop_signal.hpp"
 #include "stream_server.hpp"
 #include "task.hpp"
 #include "unique_fd.hpp"
-#include "worker.hpp"
 #include "workers.hpp"
 
 namespace uring {

@@ -15,7 +15,7 @@
 #include "lab_worker.hpp"
 #include "program_main.hpp"
 #include "ring_options.hpp"
-#include "worker.hpp"
+#include "ring_worker.hpp"
 
 namespace {
 

@@ -19,10 +19,10 @@
 #include "io_context.hpp"
 #include "manual_ring.hpp"
 #include "message.hpp"
+#include "ring_worker.hpp"
 #include "task.hpp"
 #include "unique_fd.hpp"
 #include "watchdog.hpp"
-#include "worker.hpp"
 
 using namespace std::chrono_literals;
 using course_test::manual_ring;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Task 12.1: what a thread has for itself: a ring that belongs to it, and a listener.
-#include "worker.hpp"
+#include "ring_worker.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -250,6 +250,33 @@ def test_what_a_silent_connection_submits_is_counted_without_the_one_that_talks(
     assert (result.verdict, result.unit) == ("pass", "SQEs a connection")
 
 
+@pytest.mark.timeout(BUILD_AND_RUN_S)
+def test_a_lone_request_is_sent_when_the_server_sleeps(
+    monkeypatch: pytest.MonkeyPatch, generator: Path
+) -> None:
+    slept: list[bool] = []
+    wait = procfs.wait_for_sleep
+    monkeypatch.setattr(procfs, "wait_for_sleep", lambda pid: slept.append(wait(pid)))
+    count = make_count(
+        metric="syscalls_per_lone_request", requests=20, at_least=2.0, at_most=2.0,
+        calls=("recvfrom", "sendto"),
+    )  # fmt: skip
+    subject = Subject("threads", "01", "server", (), Whose.REFERENCE)
+    result = counts.measure(count, counts.Bench(subject, None), repeats=1)
+    if result.verdict == counts.Verdict.NOT_MEASURED:
+        pytest.skip(result.reason)  # strace may not trace here
+    assert result.verdict == counts.Verdict.PASS, result.sentence()
+    assert slept == [True] * 60, "20 requests, and twice as many"
+
+
+def test_a_program_that_does_not_sleep_is_not_waited_for_without_end() -> None:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        try:
+            assert not procfs.wait_for_sleep(busy.pid, timeout_s=0.3)
+        finally:
+            busy.kill()
+
+
 def test_cqes_of_a_wait_are_those_of_one_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ _PER_REQUEST = ("connections", "size", "inflight", "requests", "calls", "path")
 _OPTIONAL = ("calls", "path")
 BY_METRIC = {
     "syscalls_per_request": _PER_REQUEST,
+    "syscalls_per_lone_request": ("requests", "calls"),
     "sqes_per_request": _PER_REQUEST,
     "cqes_per_request": _PER_REQUEST,
     "cqes_per_wait": _PER_REQUEST,

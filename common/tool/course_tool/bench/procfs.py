@@ -27,6 +27,7 @@ _CLOCK_TOTAL = 2
 
 KIB = 1024
 RING_TRIES = 20
+SLEEP_RETRY_S = 0.0002
 RING_RETRY_S = 0.01
 SETTLE_TIMEOUT_S = 2.0
 U32 = 1 << 32
@@ -145,3 +146,18 @@ def settle(pid: int, timeout_s: float = SETTLE_TIMEOUT_S, quiet_s: float = 0.05)
             return True
         before = now
     return False
+
+
+def wait_for_sleep(pid: int, timeout_s: float = SETTLE_TIMEOUT_S) -> bool:
+    """Waits until every thread of the process sleeps in the kernel; False if that never is so."""
+    deadline = time.monotonic() + timeout_s
+    while not _sleeps(pid):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(SLEEP_RETRY_S)
+    return True
+
+
+def _sleeps(pid: int) -> bool:
+    stats = [stat.read_text() for stat in PROC.glob(f"{pid}/task/*/stat")]
+    return bool(stats) and all(text.rpartition(")")[2].split()[0] == "S" for text in stats)
