@@ -60,7 +60,7 @@ void show(std::size_t threads, std::int64_t below, std::int64_t pieces) {
   }
   const std::vector<std::int64_t> counts = uring::sync_wait_all(std::move(all));
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-  std::printf("%lld primes below %lld, in %lld pieces on %zu threads: %.0f ms\n",
+  std::printf("%lld primes below %lld, in %lld pieces; threads: %zu; %.0f ms\n",
               static_cast<long long>(std::accumulate(counts.begin(), counts.end(), 0LL)),
               static_cast<long long>(below), static_cast<long long>(pieces), used.count(),
               took.count());

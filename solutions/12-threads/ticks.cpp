@@ -65,7 +65,7 @@ void show(milliseconds how_long, bool elsewhere) {
   context.spawn(elsewhere ? work_elsewhere(pool, block{how_long}, seen)
                           : work_here(block{how_long}, seen));
   context.run();
-  std::printf("%d ticks, one every %lld ms; the longest pause was %lld ms\n", seen.ticks,
+  std::printf("ticks: %d, one every %lld ms; the longest pause was %lld ms\n", seen.ticks,
               static_cast<long long>(tick.count()), static_cast<long long>(seen.longest.count()));
 }
 

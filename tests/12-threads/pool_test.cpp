@@ -152,15 +152,20 @@ TEST_CASE("12.4 as many coroutines run at the same time as the pool has threads"
   const watchdog deadline{10s, "they were scheduled, and no thread goes on with them"};
   thread_pool pool{3};
   const auto threads = numbers_of(pool);
-  REQUIRE(course_test::eventually(3s, [&] { return all_sleep(threads); }));
-  meeting all{3};
-  std::vector<task<bool>> coroutines;
-  for (int i = 0; i < 3; ++i) coroutines.push_back(meet(pool, all));
-  const std::vector<bool> met = sync_wait_all(std::move(coroutines));
+  bool together = true;
+  // Again and again: a thread that wakes quickly hides that the next place wakes nobody.
+  for (int round = 0; round < 50 && together; ++round) {
+    REQUIRE(course_test::eventually(3s, [&] { return all_sleep(threads); }));
+    meeting all{3};
+    std::vector<task<bool>> coroutines;
+    for (int i = 0; i < 3; ++i) coroutines.push_back(meet(pool, all));
+    const std::vector<bool> met = sync_wait_all(std::move(coroutines));
+    together = std::ranges::count(met, true) == 3;
+  }
   UNSCOPED_INFO(
       "each waits for the others, and they never ran together: a thread has to let go of the "
       "mutex before it resumes a coroutine, and each place wakes a thread");
-  CHECK(std::ranges::count(met, true) == 3);
+  CHECK(together);
 }
 
 TEST_CASE("12.4 a coroutine may be scheduled again where it is", "[12.4]") {
