@@ -60,11 +60,10 @@ class http_answers {
         select_bytes(head, file.validators, file.facts.bytes, http_site::now_s());
     const answer_frame frame = frame_of(head);
     response_writer writer{link_.out.room()};
-    std::string_view rest;
+    std::string_view rest = file.text;
     if (part.status == 200) {
       begin_answer(writer, 200, frame);
-      rest = std::string_view{file.text}.substr(
-          0, frame.has_body ? file.text.size() : file.head_bytes);
+      if (!frame.has_body) rest = rest.substr(0, file.head_bytes);
     } else {
       write_file_head(writer, part, frame, file.type, file.facts.bytes, file.validators);
       rest = file.bytes().substr(part.first, part.bytes);
@@ -125,8 +124,7 @@ class http_answers {
     const bool must_end = must_end_ || site_.is_draining || link_.is_ending;
     const afterwards then = must_end ? afterwards::ends : after_answer(head);
     is_over_ = then == afterwards::ends;
-    const bool has_body = head.method != request_method::head;
-    return {.date = site_.date(), .then = then, .has_body = has_body};
+    return {.date = site_.date(), .then = then, .has_body = head.method != request_method::head};
   }
 
   template <typename Write>

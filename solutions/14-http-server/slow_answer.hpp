@@ -38,6 +38,7 @@ class slow_answer {
     (void)again.next(unread, head);
     std::string path_room(text.size(), '\0');
     const route to = find_route(head, path_room);
+    if (answers_.at_once(head)) co_return true;  // it was in memory, but the block was full
     if (head.body.has_body()) {
       const bool went_on = co_await read_body(head, to);
       if (!went_on) co_return false;
