@@ -8,7 +8,9 @@
 #pragma once
 
 #include <sys/stat.h>
+#include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -41,11 +43,20 @@ inline constexpr unsigned facts_mask =
           .changed_ns = now.stx_ctime.tv_nsec};
 }
 
-// The two validators of a file, as its answers show them.
+// Seconds since 1970, by the clock that Date shows.
+[[nodiscard]] inline std::int64_t wall_clock_s() noexcept {
+  ::timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return now.tv_sec;
+}
+
+// The two validators of a file, as its answers show them. No answer may say that a file was changed
+// after the answer's own Date: a change in the future counts as one of now.
 class file_validators {
  public:
   explicit file_validators(const file_facts& facts) noexcept
-      : modified_s_{facts.modified_s}, modified_text_{to_http_date(facts.modified_s)} {
+      : modified_s_{std::min(facts.modified_s, wall_clock_s())},
+        modified_text_{to_http_date(modified_s_)} {
     put("\"");
     put_hexadecimal(static_cast<std::uint64_t>(facts.modified_s));
     put(".");

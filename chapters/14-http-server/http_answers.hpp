@@ -16,6 +16,7 @@
 #include "answer_head.hpp"
 #include "client_link.hpp"
 #include "file_cache.hpp"
+#include "file_facts.hpp"
 #include "file_head.hpp"
 #include "http_site.hpp"
 #include "mime_types.hpp"
@@ -57,7 +58,7 @@ class http_answers {
 
   void small(const request_head& head, const small_file& file) {
     const file_selection part =
-        select_bytes(head, file.validators, file.facts.bytes, http_site::now_s());
+        select_bytes(head, file.validators, file.facts.bytes, wall_clock_s());
     const answer_frame frame = frame_of(head);
     response_writer writer{link_.out.room()};
     std::string_view rest = file.text;
@@ -83,8 +84,7 @@ class http_answers {
   }
 
   void refuse(const request_head& head, const route& why) {
-    const extra_field allow{why.allow.empty() ? "" : "Allow", why.allow};
-    short_text(head, why.status, allow);
+    short_text(head, why.status, {why.allow.empty() ? "" : "Allow", why.allow});
   }
   void short_text(const request_head& head, int status, const extra_field& extra = {}) {
     write(head, status, 0, [&](response_writer& to, const answer_frame& frame) {

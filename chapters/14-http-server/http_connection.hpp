@@ -59,6 +59,7 @@ class http_connection {
       }
       if (next == needs::goodbye) break;
       if (next == needs::bytes) {
+        if (!is_between_requests() && has_reset(link_)) co_return;
         start_limit();
         received got = co_await link_.next();
         const int error = got.result.error();
@@ -96,9 +97,11 @@ class http_connection {
 
   // Between two requests a client may be silent for long. One that has begun has to come to an end.
   void start_limit() {
-    const bool is_between = parser_.is_between_requests() && link_.input.rest().empty();
-    if (is_between) return link_.limit.start(wait_for::request);
+    if (is_between_requests()) return link_.limit.start(wait_for::request);
     link_.limit.start_once(wait_for::head);
+  }
+  [[nodiscard]] bool is_between_requests() noexcept {
+    return parser_.is_between_requests() && link_.input.rest().empty();
   }
 
   [[nodiscard]] bool is_too_late() {

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "client_link.hpp"
+#include "file_facts.hpp"
 #include "file_loading.hpp"
 #include "file_streaming.hpp"
 #include "http_answers.hpp"
@@ -78,6 +79,7 @@ class slow_answer {
           answers_.refuse_all(parser_.why().status);
           co_return false;
         case request_parser::step::more: {
+          if (has_reset(link_)) co_return false;
           link_.limit.start_once(wait_for::body);
           const bool more = co_await receive(link_);
           if (more) break;
@@ -120,8 +122,7 @@ class slow_answer {
       answers_.short_text(head, got.found.status);
     } else {
       const file_validators has{got.found.facts};
-      const file_selection part =
-          select_bytes(head, has, got.found.facts.bytes, http_site::now_s());
+      const file_selection part = select_bytes(head, has, got.found.facts.bytes, wall_clock_s());
       answers_.begin_large(head, part, type_of(name_in_root(path)), got.found.facts);
       if (head.method == request_method::head) co_return true;
       const bool all = co_await send_large_file(link_, got.found, part);

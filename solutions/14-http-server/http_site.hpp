@@ -7,8 +7,6 @@
 //          and the last use of what it found no coroutine waits.
 #pragma once
 
-#include <time.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +18,7 @@
 #include "buffer_pool.hpp"
 #include "counters.hpp"
 #include "file_cache.hpp"
+#include "file_facts.hpp"
 #include "http_date.hpp"
 #include "http_options.hpp"
 #include "request_head.hpp"
@@ -43,12 +42,7 @@ struct http_site {
         path_room(chosen.requests.head_bytes_max, '\0') {}
   http_site(http_site&&) = delete;  // connections hold its address
 
-  [[nodiscard]] static std::int64_t now_s() noexcept {
-    ::timespec now{};
-    ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    return now.tv_sec;
-  }
-  [[nodiscard]] std::string_view date() { return clock.text(now_s()); }
+  [[nodiscard]] std::string_view date() { return clock.text(wall_clock_s()); }
 
   const site_root& root;
   const http_options& options;

@@ -8,6 +8,7 @@
 //          by a request that is armed.
 #pragma once
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -26,6 +27,14 @@
 namespace uring::http {
 
 inline constexpr std::size_t goodbye_bytes_max = 1024 * 1024;
+
+// A client that has sent a part of a request and reset its connection right behind it. A multishot
+// recv may report the part alone: the kernel takes those bytes, knows of no more, and waits for a
+// change, though the last one has come. So ask, whenever a part is not the whole.
+[[nodiscard]] inline bool has_reset(const client_link& link) noexcept {
+  ::pollfd state{.fd = link.socket, .events = 0, .revents = 0};
+  return ::poll(&state, 1, 0) == 1 && (state.revents & (POLLERR | POLLHUP)) != 0;
+}
 
 // Out of time. A client that had nothing to ask may have asked in the meantime.
 inline task<bool> look_once_more(client_link& link) {

@@ -26,6 +26,18 @@ TEST_CASE("14 a file that changes is sent as it is now", "[14]") {
   CHECK(status_of(server.get("/hello.txt")) == 404);
 }
 
+TEST_CASE("14 no answer says that a file was changed after its own Date", "[14]") {
+  const site_server server;
+  server.folder.touch("hello.txt", 2'000'000'000);  // in 2065
+  for (int i = 0; i < 2; ++i) {
+    const std::string answer = server.get("/hello.txt");
+    UNSCOPED_INFO("RFC 9110, 8.8.2.1; request " << i + 1);
+    CHECK(status_of(answer) == 200);
+    CHECK(answer.find(" 2065 ") == std::string::npos);
+    CHECK(answer.find("\r\nLast-Modified: ") != std::string::npos);
+  }
+}
+
 TEST_CASE("14 a large file comes whole, and in parts", "[14]") {
   const site_server server;
   const std::string large = site_folder::large();

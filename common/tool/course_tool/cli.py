@@ -338,6 +338,27 @@ def fuzz(
     raise typer.Exit(fuzzing.fuzz(chapter, seconds, solution=solution, yes=yes))
 
 
+@app.command()
+def soak(
+    chapter: ChapterArgument,
+    seconds: Annotated[int, typer.Option(help="How long.", min=4, max=86400)] = 60,
+    solution: Solution = False,
+) -> None:
+    """Let clients reset, stall and half-close while an HTTP server is under load.
+
+    The exit code is 1 if its memory or its descriptors are not flat, or if a client that kept to
+    the rules met with an error.
+
+    \b
+        ./course soak 14
+        ./course soak 14 --solution --seconds 3600
+    """
+    from course_tool import soaking
+
+    preset = "release" if solution else "student-release"
+    raise typer.Exit(soaking.soak(chapter, seconds, preset))
+
+
 @app.command("doctor")
 def doctor_(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,

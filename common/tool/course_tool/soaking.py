@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: MIT
+"""`./course soak`: an HTTP server under load, while other clients treat it badly for a long time.
+
+They reset, stall and half-close, at every place of a request. In the end the server must hold the
+descriptors and the memory that it held after the first part of the time, and no client that kept to
+the rules may have seen an error.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+import tempfile
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_tool import builds, console, processes, running
+from course_tool.bench import procfs
+from course_tool.bench.loadgen import LoadSpec, drive
+from course_tool.errors import CourseError
+
+SMALL, LARGE = "small.txt", "large.bin"
+SMALL_BYTES, LARGE_BYTES = 1024, 16 * 1024 * 1024
+CONNECTIONS = 20  # of the load that keeps to the rules
+ROUND_S = 10.0
+STALLED_MAX = 200
+TIMEOUT_S = 20.0
+REST_S = 20.0  # for what is on its way to end, after the clients have gone
+# So that clients that stall see the ends of these many times.
+FLAGS = (
+    "--idle-timeout-ms 2000 --head-timeout-ms 1000 --body-timeout-ms 1000 --write-timeout-ms 1000"
+).split()
+# How many clients are there at once, at most, differs a little from one part to the next, and so
+# does what the allocator keeps of what was freed. A leak of 100 bytes a client is more in a minute.
+GROWTH_BYTES_MAX = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class AtRest:
+    descriptors: int
+    own_bytes: int
+
+
+def soak(name: str, seconds: int, preset: str) -> int:
+    """1 if the server does not end as it began; a CourseError if a client met with an error."""
+    chapter, program = running.find_program(name)
+    if program.contract:
+        raise CourseError(
+            f"{chapter.number}-{program.name} echoes what clients send; only an HTTP server is "
+            "soaked: ./course soak 14"
+        )
+    target = f"{chapter.number}-{program.name}"
+    builds.build(preset, [target])
+    builds.build("release", ["loadgen"])
+    with tempfile.TemporaryDirectory(prefix="course-soak-") as folder:
+        root = Path(folder)
+        (root / SMALL).write_bytes(b"x" * SMALL_BYTES)
+        (root / LARGE).write_bytes(bytes(LARGE_BYTES))
+        args = [builds.program(preset, target), "--port", "0", "--root", root, *FLAGS]
+        with processes.Server(args) as server, console.progress(f"Soaking {target}") as steps:
+            before, after, done = soak_server(server, seconds, steps)
+            code = server.stop()
+        return report(before, after, done, code)
+
+
+def soak_server(
+    server: processes.Server, seconds: int, steps: console.Steps
+) -> tuple[AtRest, AtRest, Counter[str]]:
+    """What it held after a quarter of the time and in the end, and what its clients did."""
+    done: Counter[str] = Counter()
+    began = time.monotonic()
+    first_part = began + max(seconds / 4, 1)
+    before = None
+    while before is None or time.monotonic() < began + seconds:
+        until = min(began + seconds, first_part if before is None else began + seconds)
+        length = max(min(ROUND_S, until - time.monotonic()), 0.5)
+        with _rough_clients(server, done):
+            spec = LoadSpec(CONNECTIONS, SMALL_BYTES, duration_s=length, path=f"/{SMALL}")
+            done["requests that keep to the rules"] += drive(spec, server).requests_on_wire
+        steps.at(int(time.monotonic() - began), seconds, "seconds")
+        if before is None and time.monotonic() >= first_part:
+            before = _at_rest(server)
+    return before, _at_rest(server, before.descriptors), done
+
+
+def _at_rest(server: processes.Server, descriptors: int | None = None) -> AtRest:
+    """When nothing changes any more; with `descriptors`, when there are no more than those."""
+    deadline = time.monotonic() + REST_S
+    while True:
+        procfs.settle(server.pid)
+        now = _open_descriptors(server)
+        time.sleep(0.5)
+        again = _open_descriptors(server)
+        is_flat = now == again if descriptors is None else again <= descriptors
+        if is_flat or time.monotonic() > deadline:
+            return AtRest(again, procfs.own_resident_bytes(server.pid))
+
+
+def _open_descriptors(server: processes.Server) -> int:
+    return len(list(procfs.PROC.joinpath(str(server.pid), "fd").iterdir()))
+
+
+def report(before: AtRest, after: AtRest, done: Counter[str], code: int) -> int:
+    """Prints what came of it; 0 if all is as it should be, else 1."""
+    rows: list[list[object]] = [[name, f"{count:,}"] for name, count in sorted(done.items())]
+    console.out.print(console.table(None, ["what clients did", "times>"], rows))
+    growth = after.own_bytes - before.own_bytes
+    console.out.print(
+        f"At rest: {before.descriptors} descriptors after a quarter of the time and "
+        f"{after.descriptors} at the end; {before.own_bytes / 1024:,.0f} KiB of memory and "
+        f"{after.own_bytes / 1024:,.0f} KiB."
+    )
+    wrong = []
+    if after.descriptors > before.descriptors:
+        wrong.append("Descriptors were left open: a path ends a connection and closes no socket.")
+    if growth > GROWTH_BYTES_MAX:
+        wrong.append("Memory grows: something is kept for a client that has gone.")
+    if code != 0:
+        wrong.append(f"When it was asked to stop, the server {processes.how_it_ended(code)}.")
+    for sentence in wrong:
+        console.out.print(sentence, style="red")
+    if not wrong:
+        console.out.print("Both are flat, and nobody who kept to the rules saw an error.")
+    return 1 if wrong else 0
+
+
+# ---- clients that do not keep to the rules ----
+
+
+@contextmanager
+def _rough_clients(server: processes.Server, done: Counter[str]) -> Iterator[None]:
+    """They do one thing after the other while the block runs; what they find wrong is raised."""
+    stop, errors = threading.Event(), []
+
+    def run() -> None:
+        try:
+            _be_rough(server, done, stop)
+        except CourseError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(2 * TIMEOUT_S)
+    if errors:
+        raise errors[0]
+
+
+def _be_rough(server: processes.Server, done: Counter[str], stop: threading.Event) -> None:
+    choice = random.Random(14)
+    stalled: deque[socket.socket] = deque()
+    try:
+        while not stop.is_set():
+            act = choice.choice(ACTS)
+            client = socket.create_connection((server.host, server.port), timeout=TIMEOUT_S)
+            stalls = act(client)
+            done[(act.__doc__ or "").strip()] += 1
+            stalled.append(client) if stalls else client.close()
+            if len(stalled) > STALLED_MAX:
+                stalled.popleft().close()
+    except OSError as error:
+        raise CourseError(f"{server.name} has turned a client away: {error}.") from error
+    finally:
+        for each in stalled:
+            each.close()
+
+
+def _get(name: str) -> bytes:
+    return f"GET /{name} HTTP/1.1\r\nHost: soak\r\n\r\n".encode()
+
+
+HALF_A_HEAD = _get(SMALL)[:-9]
+HALF_A_BODY = b"POST /-/echo HTTP/1.1\r\nHost: soak\r\nContent-Length: 100\r\n\r\nhalf"
+
+
+def _reset(client: socket.socket) -> None:
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+
+
+def _comes_and_leaves(client: socket.socket) -> bool:
+    """came, and left"""
+    return False
+
+
+def _resets_at_once(client: socket.socket) -> bool:
+    """came, and reset"""
+    _reset(client)
+    return False
+
+
+def _resets_in_a_head(client: socket.socket) -> bool:
+    """reset within a head"""
+    client.sendall(HALF_A_HEAD)
+    _reset(client)
+    return False
+
+
+def _resets_in_a_body(client: socket.socket) -> bool:
+    """reset within a body"""
+    client.sendall(HALF_A_BODY)
+    _reset(client)
+    return False
+
+
+def _resets_while_it_reads(client: socket.socket) -> bool:
+    """reset within an answer"""
+    client.sendall(_get(LARGE))
+    client.recv(1000)
+    _reset(client)
+    return False
+
+
+def _leaves_unread(client: socket.socket) -> bool:
+    """left without reading"""
+    client.sendall(_get(LARGE) + _get(SMALL))
+    return False
+
+
+def _half_closes(client: socket.socket) -> bool:
+    """half-closed, and read"""
+    client.sendall(_get(SMALL))
+    client.shutdown(socket.SHUT_WR)
+    with client.makefile("rb") as answers:
+        answer = answers.read()
+    if not answer.startswith(b"HTTP/1.1 200 ") or not answer.endswith(b"x" * SMALL_BYTES):
+        raise CourseError(f"A client that half-closed got no whole answer: {answer[:100]!r}.")
+    return False
+
+
+def _half_closes_in_a_head(client: socket.socket) -> bool:
+    """half-closed within a head"""
+    client.sendall(HALF_A_HEAD)
+    client.shutdown(socket.SHUT_WR)
+    return True
+
+
+def _stalls(client: socket.socket) -> bool:
+    """stalled before a request"""
+    return True
+
+
+def _stalls_in_a_head(client: socket.socket) -> bool:
+    """stalled within a head"""
+    client.sendall(HALF_A_HEAD)
+    return True
+
+
+def _stalls_in_a_body(client: socket.socket) -> bool:
+    """stalled within a body"""
+    client.sendall(HALF_A_BODY)
+    return True
+
+
+def _stalls_while_it_should_read(client: socket.socket) -> bool:
+    """stalled within an answer"""
+    client.sendall(_get(LARGE))
+    return True
+
+
+def _talks_nonsense(client: socket.socket) -> bool:
+    """sent nonsense"""
+    client.sendall(b"\x16\x03\x01 this is not HTTP\r\n\r\n" * 3)
+    return True
+
+
+# Each returns whether the client stays and stalls; its docstring is what it did.
+ACTS: tuple[Callable[[socket.socket], bool], ...] = (
+    _comes_and_leaves,
+    _resets_at_once,
+    _resets_in_a_head,
+    _resets_in_a_body,
+    _resets_while_it_reads,
+    _leaves_unread,
+    _half_closes,
+    _half_closes_in_a_head,
+    _stalls,
+    _stalls_in_a_head,
+    _stalls_in_a_body,
+    _stalls_while_it_should_read,
+    _talks_nonsense,
+)
