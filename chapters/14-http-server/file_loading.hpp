@@ -20,18 +20,14 @@
 
 #include "cancel_source.hpp"
 #include "file_cache.hpp"
-#include "file_head.hpp"
 #include "file_operations.hpp"
 #include "io_request.hpp"
 #include "mime_types.hpp"
-#include "response_writer.hpp"
-#include "send_blocks.hpp"
 #include "site_root.hpp"
+#include "small_file.hpp"
 #include "task.hpp"
 
 namespace uring::http {
-
-inline constexpr std::size_t small_file_bytes_max = block_bytes - answer_head_bytes_max;
 
 // `how` and `path` live until it has completed.
 inline auto openat2_op(const io_handle& io, int folder, const char* path, ::open_how& how) {
@@ -54,20 +50,6 @@ inline task<found_file> find_file(cancel_source& source, const site_root& root,
   co_return found_file{.status = status};
 }
 
-// The fields of its 200 and the empty line, with room behind them for its bytes.
-[[nodiscard]] inline std::unique_ptr<small_file> begin_small_file(const file_facts& facts,
-                                                                  std::string_view type) {
-  auto file = std::make_unique<small_file>(
-      small_file{facts, file_validators{facts}, type, std::string{}, 0});
-  file->text.resize(answer_head_bytes_max + facts.bytes);
-  response_writer writer{file->text};
-  add_fields_of_file(writer, type, facts.bytes, file->validators);
-  writer.end_head();
-  file->head_bytes = writer.text().size();
-  file->text.resize(file->head_bytes + facts.bytes);
-  return file;
-}
-
 // All of a file that is small. Null if it cannot be read whole.
 inline task<std::shared_ptr<const small_file>> read_small_file(cancel_source& source,
                                                                const found_file& found,
@@ -83,13 +65,6 @@ inline task<std::shared_ptr<const small_file>> read_small_file(cancel_source& so
     done += read.count();
   }
   co_return file;
-}
-
-// Still the version that was found? Asked after the last byte was read.
-[[nodiscard]] inline bool is_unchanged(const found_file& found) {
-  struct ::statx now{};
-  const int flags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;
-  return ::statx(found.fd.get(), "", flags, facts_mask, &now) == 0 && facts_of(now) == found.facts;
 }
 
 // A path that the cache could not answer for: what is on the disk.
