@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Accepting and stopping for both of 14's peers over asio; how a client is served is theirs.
+// Owns     the listener, two timers, and a second descriptor of the stop signal.
+// Lifetime run the io_context to its end before it goes; `io` and `start` outlive it.
+// Threads  the one that runs the io_context.
+// Errors   a client that is gone is skipped; without a free descriptor it waits. If the listener is
+//          broken, run() throws std::system_error.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/steady_timer.hpp>
+#include <exception>
+#include <functional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "errors.hpp"
+#include "log.hpp"
+#include "open_sockets.hpp"
+#include "peer_options.hpp"
+#include "unique_fd.hpp"
+
+namespace uring::http {
+
+class peer_acceptor {
+ public:
+  using tcp = asio::ip::tcp;
+
+  peer_acceptor(asio::io_context& io, common::unique_fd listener, int stop_fd,
+                completion::open_sockets& clients, std::function<void(tcp::socket)> start)
+      : io_{io},
+        acceptor_{io, tcp::v4(), listener.release()},
+        stop_{io, common::check(::fcntl(stop_fd, F_DUPFD_CLOEXEC, 0), "fcntl")},
+        clients_{clients},
+        start_{std::move(start)} {}
+  peer_acceptor(peer_acceptor&&) = delete;  // handlers hold its address
+
+  // Serves until the stop.
+  void run() {
+    stop_.async_wait(asio::posix::stream_descriptor::wait_read,
+                     [this](const std::error_code& error) {
+                       if (!error) begin_stop();
+                     });
+    accept();
+    for (bool is_over = false; !is_over;) is_over = run_handlers();
+    if (broken_) throw std::system_error{broken_, "accept"};
+  }
+
+ private:
+  // A handler that throws ends its client, and not the others.
+  bool run_handlers() {
+    try {
+      io_.run();
+      return true;
+    } catch (const std::exception& error) {
+      common::log(std::string{"a connection ended: "} + error.what());
+      return false;
+    }
+  }
+
+  void accept() {
+    acceptor_.async_accept([this](const std::error_code& error, tcp::socket client) {
+      if (!acceptor_.is_open()) return;
+      if (error) return after_failure(error);
+      accept();  // first: a client that cannot be started must not be the end of accepting
+      start_(std::move(client));
+    });
+  }
+
+  void after_failure(const std::error_code& error) {
+    switch (common::classify_accept_errno(error.value())) {
+      case common::accept_failure::out_of_descriptors:
+        timer_.expires_after(peer_accept_retry_ms);
+        return timer_.async_wait([this](const std::error_code& canceled) {
+          if (!canceled) accept();
+        });
+      case common::accept_failure::listener_broken:
+        broken_ = error;
+        return io_.stop();
+      default:
+        accept();
+    }
+  }
+
+  // After SHUT_RD what has come can still be read, and is answered. A client that has not left
+  // within the grace time is cut off.
+  void begin_stop() {
+    acceptor_.close();
+    timer_.expires_after(peer_stop_grace_ms);
+    timer_.async_wait([this](const std::error_code& canceled) {
+      if (!canceled) clients_.shut_down_all(SHUT_RDWR);
+    });
+    clients_.shut_down_all(SHUT_RD);
+    clients_.when_empty([this] { timer_.cancel(); });
+  }
+
+  asio::io_context& io_;
+  tcp::acceptor acceptor_;
+  asio::posix::stream_descriptor stop_;
+  asio::steady_timer timer_{io_};  // until we accept again, or of the stop
+  completion::open_sockets& clients_;
+  std::function<void(tcp::socket)> start_;
+  std::error_code broken_;
+};
+
+}  // namespace uring::http
