@@ -26,7 +26,8 @@ struct ring_state {
   int number;
   int thread;  // that last entered it: no other one looks at it
   ::io_uring queues;
-  const unsigned* prepared;  // SQEs up to here are filled in; liburing is ahead of *ktail
+  const unsigned* prepared;  // SQEs up to here are filled in; *ktail may be behind
+  bool is_raw;               // its slots name SQEs; liburing's do so only when it submits
   unsigned sqes_seen = 0;
   unsigned taken_seen = 0;
   unsigned cqes_seen = 0;
@@ -53,9 +54,10 @@ class recording {
 
   // {"n":4,"th":0,"e":"KIND",FIELDS}; `fields` is printf's, and has ' for ".
   [[gnu::format(printf, 3, 4)]] void write(const char* kind, const char* fields, ...);
+  void write_indices(const char* kind, const ring_state& ring, const char* what, int value);
   void look();
 
-  void add(const void* key, const ::io_uring& queues, const unsigned* prepared);
+  void add(const void* key, const ::io_uring& queues, const unsigned* prepared, bool is_raw);
   [[nodiscard]] ring_state* find(const void* key) noexcept;
   void remove(const void* key);
   [[nodiscard]] static int thread() noexcept;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The ring tap: the linker leads the program's calls of liburing here (-Wl,--wrap), and from here
 // to the library. What is inlined (get_sqe, prepare, reap) is read from the rings' memory.
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "recording.hpp"
@@ -71,8 +73,8 @@ void recording::look() {
   }
 }
 
-// In the order in which it must have happened: an SQE before it is taken, a CQE before it is reaped;
-// and, as in every loop of ours, completions are reaped before new requests are made of them.
+// In the order in which it must have happened: SQEs before they are taken, CQEs before they are
+// reaped; and as in every loop of ours, completions are reaped before new requests are made of them.
 void recording::look_at(ring_state& ring) {
   const ::io_uring_cq& cq = ring.queues.cq;
   const unsigned prepared = load(ring.prepared);
@@ -94,7 +96,7 @@ void recording::look_at(ring_state& ring) {
 void recording::write_sqe(const ring_state& ring, unsigned index) {
   const ::io_uring_sq& sq = ring.queues.sq;
   const unsigned slot = index & sq.ring_mask;
-  const ::io_uring_sqe& sqe = sq.sqes[ring.prepared == sq.ktail ? sq.array[slot] : slot];
+  const ::io_uring_sqe& sqe = sq.sqes[ring.is_raw ? sq.array[slot] : slot];
   const std::string op{word_of(op_names, sqe.opcode)};
   const std::string flags =
       flags_in(sqe.flags, sqe_flags, is_multishot(sqe) ? "MULTISHOT" : std::string_view{});
@@ -119,11 +121,20 @@ void recording::write_cqe(const ring_state& ring, unsigned index) {
         lends ? std::to_string(buffer).c_str() : "");
 }
 
-void recording::add(const void* key, const ::io_uring& queues, const unsigned* prepared) {
-  rings_.push_back({key, rings_made_, thread(), queues, prepared, load(prepared),
+void recording::add(const void* key, const ::io_uring& queues, const unsigned* prepared,
+                    bool is_raw) {
+  rings_.push_back({key, rings_made_, thread(), queues, prepared, is_raw, load(prepared),
                     load(queues.sq.khead), load(queues.cq.ktail), load(queues.cq.khead)});
   write("ring", "'ring':%d,'sq':%u,'cq':%u", rings_made_++, queues.sq.ring_entries,
         queues.cq.ring_entries);
+}
+
+void recording::write_indices(const char* kind, const ring_state& ring, const char* what,
+                              int value) {
+  const auto& sq = ring.queues.sq;
+  const auto& cq = ring.queues.cq;
+  write(kind, "'ring':%d,'sq':[%u,%u],'cq':[%u,%u],'%s':%d", ring.number, load(sq.khead),
+        load(ring.prepared), load(cq.khead), load(cq.ktail), what, value);
 }
 
 ring_state* recording::find(const void* key) noexcept {
@@ -141,42 +152,46 @@ void recording::remove(const void* key) {
 
 namespace {
 
-void write_indices(const locked& to, const char* kind, const ring_state& ring, int res) {
-  const auto& sq = ring.queues.sq;
-  const auto& cq = ring.queues.cq;
-  const char* const what = std::string_view{kind} == "entered" ? "res" : "wait";
-  to->write(kind, "'ring':%d,'sq':[%u,%u],'cq':[%u,%u],'%s':%d", ring.number, load(sq.khead),
-            load(ring.prepared), load(cq.khead), load(cq.ktail), what, res);
-}
+// What a call of liburing looks at, to decide whether it has to enter the kernel.
+enum class calls { submit, get, flush };
 
-// Whether liburing will enter the kernel, as it decides itself.
-bool will_enter(const ring_state& ring, unsigned wait, bool asks_for_events) {
-  const auto& sq = ring.queues.sq;
-  const auto& cq = ring.queues.cq;
-  const unsigned flags = load(sq.kflags);
+bool will_enter(const ring_state& ring, unsigned wait, calls what, bool submits) {
+  const unsigned flags = load(ring.queues.sq.kflags);
+  const unsigned ready = load(ring.queues.cq.ktail) - load(ring.queues.cq.khead);
   const bool polls = (ring.queues.flags & IORING_SETUP_SQPOLL) != 0;
-  const bool submits =
-      load(ring.prepared) != load(sq.khead) && (!polls || (flags & IORING_SQ_NEED_WAKEUP) != 0);
-  return submits || asks_for_events || wait > load(cq.ktail) - load(cq.khead) ||
-         (flags & (IORING_SQ_CQ_OVERFLOW | IORING_SQ_TASKRUN)) != 0;
+  const bool flushes = (flags & (IORING_SQ_CQ_OVERFLOW | IORING_SQ_TASKRUN)) != 0;
+  if (what == calls::flush) return true;
+  if (submits && (!polls || (flags & IORING_SQ_NEED_WAKEUP) != 0)) return true;
+  if (what == calls::submit) return wait > 0 || flushes;
+  return wait > ready || (ready == 0 && wait == 0 && !submits && flushes);
 }
 
 // One call of liburing that may enter the kernel, told before and after.
 template <typename Call>
-int told(const ::io_uring* which, unsigned wait, bool asks_for_events, const Call& call) {
+int told(const ::io_uring* which, unsigned wait, calls what, const Call& call,
+         bool may_submit = true) {
+  (void)::getppid();  // on the way back from any system call the kernel posts completions
   bool enters = false;
   if (const locked to; to) {
     if (ring_state* const ring = to->find(which); ring != nullptr) {
       ring->thread = recording::thread();
       to->look();
-      enters = will_enter(*ring, wait, asks_for_events);
-      write_indices(to, enters ? "enter" : "no_enter", *ring, static_cast<int>(wait));
+      const auto decide = [&] {
+        const bool is_empty = load(ring->prepared) == load(ring->queues.sq.khead);
+        return will_enter(*ring, wait, what, may_submit && !is_empty);
+      };
+      enters = decide();
+      to->write_indices(enters ? "enter" : "no_enter", *ring, "wait", static_cast<int>(wait));
+      if (enters && !decide()) {  // a completion came while that was written
+        enters = false;
+        to->write_indices("no_enter", *ring, "wait", static_cast<int>(wait));
+      }
     }
   }
   const int res = call();
   if (const locked to; to && enters) {
     if (const ring_state* const ring = to->find(which); ring != nullptr) {
-      write_indices(to, "entered", *ring, res);
+      to->write_indices("entered", *ring, "res", res);
     }
   }
   return res;
@@ -184,7 +199,7 @@ int told(const ::io_uring* which, unsigned wait, bool asks_for_events, const Cal
 
 int added(::io_uring* ring, int result) {
   const locked to;
-  if (to && result == 0) to->add(ring, *ring, &ring->sq.sqe_tail);
+  if (to && result == 0) to->add(ring, *ring, &ring->sq.sqe_tail, false);
   return result;
 }
 
@@ -192,6 +207,7 @@ int added(::io_uring* ring, int result) {
 
 }  // namespace course_trace
 
+using course_trace::calls;
 using course_trace::locked;
 using course_trace::told;
 
@@ -219,28 +235,30 @@ COURSE_WRAPPED(void, io_uring_queue_exit, ::io_uring* ring) {
 }
 
 COURSE_WRAPPED(int, io_uring_submit, ::io_uring* ring) {
-  return told(ring, 0, false, [&] { return __real_io_uring_submit(ring); });
+  return told(ring, 0, calls::submit, [&] { return __real_io_uring_submit(ring); });
 }
 
 COURSE_WRAPPED(int, io_uring_submit_and_wait, ::io_uring* ring, unsigned count) {
-  return told(ring, count, count > 0, [&] { return __real_io_uring_submit_and_wait(ring, count); });
+  return told(ring, count, calls::submit,
+              [&] { return __real_io_uring_submit_and_wait(ring, count); });
 }
 
 COURSE_WRAPPED(int, io_uring_submit_and_wait_timeout, ::io_uring* ring, ::io_uring_cqe** first,
                unsigned count, ::__kernel_timespec* limit, ::sigset_t* mask) {
-  return told(ring, count, false, [&] {
+  return told(ring, count, calls::get, [&] {
     return __real_io_uring_submit_and_wait_timeout(ring, first, count, limit, mask);
   });
 }
 
 COURSE_WRAPPED(int, __io_uring_get_cqe, ::io_uring* ring, ::io_uring_cqe** first, unsigned submit,
                unsigned count, ::sigset_t* mask) {
-  return told(ring, count, false,
-              [&] { return __real___io_uring_get_cqe(ring, first, submit, count, mask); });
+  return told(
+      ring, count, calls::get,
+      [&] { return __real___io_uring_get_cqe(ring, first, submit, count, mask); }, submit > 0);
 }
 
 COURSE_WRAPPED(int, io_uring_get_events, ::io_uring* ring) {
-  return told(ring, 0, true, [&] { return __real_io_uring_get_events(ring); });
+  return told(ring, 0, calls::flush, [&] { return __real_io_uring_get_events(ring); });
 }
 
 COURSE_WRAPPED(int, io_uring_register_sync_cancel, ::io_uring* ring,
