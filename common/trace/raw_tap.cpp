@@ -62,7 +62,7 @@ void write_store(const void* whole, const char* where, std::ptrdiff_t slot) {
   const locked to;
   const ring_state* const ring = to ? to->find(&raw) : nullptr;
   if (ring == nullptr) return;
-  to->write("store", "'ring':%d,'to':'%s','slot':%td,'value':%u", ring->number, where, slot,
+  to->write("store", "'ring':%d,'into':'%s','slot':%td,'value':%u", ring->number, where, slot,
             *raw.stored);
 }
 

@@ -100,12 +100,13 @@ void recording::write_sqe(const ring_state& ring, unsigned index) {
   const std::string op{word_of(op_names, sqe.opcode)};
   const std::string flags =
       flags_in(sqe.flags, sqe_flags, is_multishot(sqe) ? "MULTISHOT" : std::string_view{});
+  const bool has_fd = sqe.opcode != IORING_OP_NOP;
   const bool cancels = sqe.opcode == IORING_OP_ASYNC_CANCEL;
   const auto known = user_data_.find(sqe.addr);
   const std::string addr = cancels && known != user_data_.end() ? known->second : name_of(sqe.addr);
   const std::string user = user_data_[sqe.user_data] = name_of(sqe.user_data);
   write("sqe", "'ring':%d,'slot':%u,'op':'%s','fd':%d,'len':%u,'flags':%s,'user':'%s','%s':'%s'",
-        ring.number, slot, op.c_str(), sqe.fd, sqe.len, flags.c_str(), user.c_str(),
+        ring.number, slot, op.c_str(), has_fd ? sqe.fd : -1, sqe.len, flags.c_str(), user.c_str(),
         cancels ? "target" : "addr", addr.c_str());
 }
 

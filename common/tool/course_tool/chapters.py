@@ -160,6 +160,7 @@ class Scenario:
 
     program: Text
     args: _Texts = ()
+    says: str = ""  # by each client, whom the server answers and hangs up; in the place of an echo
 
 
 @dataclass(frozen=True)

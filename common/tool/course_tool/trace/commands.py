@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ def _find(name: str, args: Sequence[str]) -> tuple[Chapter, tuple[Scenario, ...]
             f"Chapter {chapter.number} has neither a ring nor a coroutine of ours to record. "
             "Try ./course trace 05."
         )
-    return chapter, tuple(Scenario(each.program, (*each.args, *args)) for each in scenarios)
+    return chapter, tuple(replace(each, args=(*each.args, *args)) for each in scenarios)
 
 
 def _record(chapter: Chapter, what: Scenario, whose: str, number: int) -> Traced:
@@ -81,12 +81,13 @@ def _record(chapter: Chapter, what: Scenario, whose: str, number: int) -> Traced
     name = target + (f"-{number}" if number > 1 else "")
     name += "-solution" if whose == "reference" else ""
     file = paths.STATE / "trace" / f"{name}.jsonl"
-    serves = chapter.program(what.program).contract
-    run = scenario.run(program, what.args, file, scenario.Clients() if serves else None)
-    last = last_state(run.recording.events, echoes=serves)
+    echoes = chapter.program(what.program).contract
+    clients = scenario.Clients(says=what.says) if echoes or what.says else None
+    run = scenario.run(program, what.args, file, clients)
+    last = last_state(run.recording.events, echoes)
     if not run.trouble and not _is_full(run):
         last.close()
-    elif serves:
+    else:
         last.check_all_owed()
     return Traced(name, what.args, file, run, last)
 

@@ -25,12 +25,15 @@ BUFFERS, BUFFERS_MAX = 70, 4  # the height of their row, and how many are drawn
 SLOT = (112, 58)
 SLOTS = 3  # of a queue are drawn
 QUEUE_X = {"sq": 14, "cq": 370}
+QUEUES, RINGS_MAX = 114, 2  # the height of a ring's two queues, and how many rings are drawn
 FLIGHTS, STACK = 6, 5  # requests in flight, and coroutines on the stack, are drawn
 LINE_MAX, SLOT_MAX, USER_MAX, THREAD_MAX = 19, 10, 8, 18
 WORD_MAX = 10_000  # of a number beside which there is room for a word
 
-PARTS = {"ring": "rings", "buffers": "buffers"}  # by the events that ask for them
+# By the events that ask for them.
+PARTS = {"ring": "rings", "buffers": "buffers", "store": "indices"}
 Values = dict[str, str]  # attributes; "" is the text
+Shown = list[tuple[Request | Completion, float, float, str]]  # a token, where, on which ground
 
 
 @dataclass
@@ -73,6 +76,8 @@ class Layout:
     columns: int
     parts: tuple[str, ...]
     lines: bool  # say at which line a frame waits
+    rings: int = 1
+    threads: tuple[int, ...] = (0,)
 
     @property
     def width(self) -> int:
@@ -83,10 +88,10 @@ class Layout:
     def corner(self, place: tuple[int, int]) -> tuple[int, int]:
         return MARGIN + place[1] * (self.width + GUTTER), 6 + place[0] * ROW
 
-    @property
-    def rings_y(self) -> int:
-        """The top of the queues; above it are the thread and what it has copied out."""
-        return self.rows * ROW + 96 + (BUFFERS if "buffers" in self.parts else 0)
+    def queues_y(self, ring: int) -> int:
+        """The top of a ring's queues. Above the first are the thread and what it has copied out."""
+        buffers = BUFFERS if "buffers" in self.parts else 0
+        return self.rows * ROW + 96 + buffers + ring * QUEUES
 
 
 def lay_out(
@@ -125,7 +130,12 @@ def lay_out(
     kinds = {event["e"] for event in events}
     found = ["thread"] + [part for kind, part in PARTS.items() if kind in kinds]
     drawn = {number: _shown(number, awaited_by, places) for number in awaited_by}
-    return Layout(places, drawn, rows, columns, tuple(parts or found), lines)
+    rings = len({event["ring"] for event in events if "ring" in event})
+    threads = sorted({event["th"] for event in events})[:RINGS_MAX]
+    return Layout(
+        places, drawn, rows, columns, tuple(parts or found), lines,
+        min(rings, RINGS_MAX), tuple(threads),
+    )  # fmt: skip
 
 
 def _shown(
@@ -172,7 +182,7 @@ def draw(state: State, event: Event, layout: Layout, tokens: Tokens) -> Picture:
         _draw_buffers(picture, state, layout)
         y += BUFFERS
     if "thread" in layout.parts:
-        _draw_thread(picture, state, y, bool(layout.rows))
+        _draw_threads(picture, state, y, layout)
         y += 76
     picture.height = y
     if "rings" in layout.parts:
@@ -259,54 +269,81 @@ def _draw_buffers(picture: Picture, state: State, layout: Layout) -> None:
         picture.word(f"buffer-{place}-at", group, words, 12, 46, at)
 
 
-def _draw_thread(picture: Picture, state: State, y: int, coroutines: bool) -> None:
-    if any(ring.inside for ring in state.rings.values()):
-        where = "in io_uring_enter"
-    elif state.jumps_to:
-        where = f"jumping to {state.name(state.jumps_to)}"
-    elif state.running:
-        where = f"in {state.name(state.running)}"
-    else:
-        nowhere = "in no coroutine" if coroutines else "in the program"
-        where = "in await_suspend" if state.stacks.get(state.thread) else nowhere
-    picture.word("thread-word", "", "small", 14, y + 34, "the thread is")
-    picture.word("thread", "", "strong lit-word", 14, y + 64, short(where, THREAD_MAX))
+def _draw_threads(picture: Picture, state: State, y: int, layout: Layout) -> None:
+    several = len(layout.threads) > 1
+    for thread, x in zip(layout.threads, QUEUE_X.values(), strict=False):
+        who = f"thread {thread} is" if several else "the thread is"
+        where = short(_where(state, thread, bool(layout.rows)), THREAD_MAX)
+        picture.word(f"thread-{thread}-word", "", "small", x, y + 34, who)
+        picture.word(f"thread-{thread}", "", "strong lit-word", x, y + 64, where)
+
+
+def _where(state: State, thread: int, coroutines: bool) -> str:
+    if any(ring.inside == thread for ring in state.rings.values()):
+        return "in io_uring_enter"
+    if state.jumps_to and thread == state.thread:
+        return f"jumping to {state.name(state.jumps_to)}"
+    if runs := state.runs_in(thread):
+        return f"in {state.name(runs)}"
+    if state.stacks.get(thread):
+        return "in await_suspend"
+    return "in no coroutine" if coroutines else "in the program"
 
 
 def _draw_rings(picture: Picture, state: State, layout: Layout, tokens: Tokens) -> None:
-    """The first ring: what waits in each queue, and what is in flight, the oldest first."""
-    ring = next(iter(state.rings.values()), Ring(0))
-    y = layout.rings_y
-    for queue, x in QUEUE_X.items():
-        picture.word(f"{queue}-word", "", "strong", x, y + 24, queue.upper())
-        for slot in range(SLOTS):
-            picture.box(f"{queue}-{slot}", "", "queue", x + slot * SLOT[0], y + 34, *SLOT)
-    line = y + 34 + SLOT[1] + 22
+    """The queues of each ring, and what is in flight, the oldest first."""
+    shown: Shown = []
+    for number in range(layout.rings):
+        shown += _draw_queues(picture, state.rings.get(number, Ring(number)), layout)
+    line = layout.queues_y(layout.rings)
     picture.height = line + 44 + SLOT[1]
     picture.box("kernel", "", "kernel", 0, line, WIDTH, picture.height - line)
     picture.put("kernel-line", "line", class_="kernel-line", x1=0, y1=line, x2=WIDTH, y2=line)
     picture.word("kernel-word", "", "small", 14, line + 30, "kernel: in flight")
     times = f"{state.enters} enter{'' if state.enters == 1 else 's'} so far"
     picture.word("kernel-enters", "", "small end", 706, line + 30, times)
-    shown: list[tuple[Request | Completion, float, float, str]] = []
-    rows = (
-        ("sq", ring.queue, QUEUE_X["sq"] + 4, y + 38, SLOTS),
-        ("cq", ring.done, QUEUE_X["cq"] + 4, y + 38, SLOTS),
-        ("copied", ring.copied, QUEUE_X["cq"] + 4, y - 52, SLOTS),
-        ("kernel", ring.flight, 14, line + 42, FLIGHTS),
-    )
-    for where, row, x, at, room in rows:
-        pitch = SLOT[0] + 4 if where == "kernel" else SLOT[0]
-        shown += [(each, x + i * pitch, at, where) for i, each in enumerate(row[:room])]
-        if len(row) > room:
-            more = f"and {len(row) - room} more"
-            right = {"sq": 350, "kernel": 480}.get(where, 706)
-            picture.word(f"{where}-more", "", "small end", right, at - 12, more)
-    if ring.copied:
-        picture.word("copied-word", "", "small end", 362, y - 20, "copied out")
+    flight = [each for ring in state.rings.values() for each in ring.flight]
+    shown += _in_a_row(picture, "kernel", flight, (14, line + 42), 480)
     numbers = tokens.of([each for each, *_ in shown])
-    for number, (each, x, at, where) in zip(numbers, shown, strict=True):
-        _draw_token(picture, each, f"token-{number}", x, at, where)
+    for number, (each, x, at, ground) in zip(numbers, shown, strict=True):
+        _draw_token(picture, each, f"token-{number}", x, at, ground)
+
+
+def _draw_queues(picture: Picture, ring: Ring, layout: Layout) -> Shown:
+    y = layout.queues_y(ring.number)
+    of = f" of ring {ring.number}" if layout.rings > 1 else ""
+    indices = {"sq": (ring.sq_head, ring.sq_tail), "cq": (ring.cq_head, ring.cq_tail)}
+    for queue, x in QUEUE_X.items():
+        id_ = f"{queue}-{ring.number}"
+        picture.word(f"{id_}-word", "", "strong", x, y + 24, queue.upper() + of)
+        if "indices" in layout.parts:
+            said = "head {}   tail {}".format(*indices[queue])
+            picture.word(f"{id_}-indices", "", "small end", x + SLOTS * SLOT[0], y + 24, said)
+        for slot in range(SLOTS):
+            picture.box(f"{id_}-{slot}", "", "queue", x + slot * SLOT[0], y + 34, *SLOT)
+    shown = _in_a_row(picture, f"sq-{ring.number}", ring.queue, (QUEUE_X["sq"] + 4, y + 38), 350)
+    if "indices" in layout.parts:  # what the kernel may not take yet
+        published = ring.sq_tail - ring.sq_head
+        shown = [(*each, "lit" if i < published else "box") for i, (*each, _) in enumerate(shown)]
+    shown += _in_a_row(picture, f"cq-{ring.number}", ring.done, (QUEUE_X["cq"] + 4, y + 38), 706)
+    if ring.copied and layout.rings == 1:
+        picture.word("copied-word", "", "small end", 362, y - 20, "copied out")
+        shown += _in_a_row(picture, "copied", ring.copied, (QUEUE_X["cq"] + 4, y - 52), 706)
+    return shown
+
+
+def _in_a_row(
+    picture: Picture, id_: str, row: Sequence[Request | Completion], at: tuple[int, int], right: int
+) -> Shown:
+    """As many as there is room for; how many more there are is said at its right end."""
+    room, gap = (FLIGHTS, 4) if id_ == "kernel" else (SLOTS, 0)
+    if len(row) > room:
+        picture.word(f"{id_}-more", "", "small end", right, at[1] - 12, f"and {len(row) - room} more")
+    ground = {"kernel": "wait", "copied": "box"}.get(id_, "lit")
+    return [
+        (each, at[0] + place * (SLOT[0] + gap), at[1], ground)
+        for place, each in enumerate(row[:room])
+    ]
 
 
 class Tokens:
@@ -334,10 +371,9 @@ def _identity(token: Request | Completion) -> int:
 
 
 def _draw_token(
-    picture: Picture, token: Request | Completion, id_: str, x: float, y: float, where: str
+    picture: Picture, token: Request | Completion, id_: str, x: float, y: float, ground: str
 ) -> None:
     group = picture.group(id_, x, y)
-    ground = {"kernel": "wait", "copied": "box"}.get(where, "lit")
     words = f"small middle in-{ground}" if ground != "box" else "small middle"
     picture.box(f"{id_}-box", group, ground, 0, 0, SLOT[0] - 8, SLOT[1] - 8)
     what = short_op(token.op) if isinstance(token, Request) else result_words(token)
@@ -378,7 +414,7 @@ def _draw_lead(picture: Picture, state: State, event: Event, layout: Layout) -> 
     drawn = layout.stands_for.get(number, 0)
     if drawn not in state.frames or number not in state.frames:
         return
-    ring = next(iter(state.rings.values()), Ring(0))
+    ring = next(iter(state.rings.values()), Ring(0))  # of several none leads into a frame
     rows: dict[str, tuple[str, Sequence[Request | Completion]]] = {
         "sqe": ("sq", ring.queue), "cqe": ("cq", ring.done), "resume": ("copied", ring.copied)
     }  # fmt: skip
@@ -387,8 +423,8 @@ def _draw_lead(picture: Picture, state: State, event: Event, layout: Layout) -> 
     if not slots:
         return
     x = QUEUE_X["sq" if where == "sq" else "cq"] + slots[-1] * SLOT[0] + SLOT[0] // 2
-    y = layout.rings_y + (34 if where != "copied" else -52)
-    bus = layout.rings_y + (-6 if where != "copied" else -72)
+    y = layout.queues_y(0) + (34 if where != "copied" else -52)
+    bus = layout.queues_y(0) + (-6 if where != "copied" else -72)
     left, top = layout.corner(layout.places[drawn])
     picture.wire("lead", "lit", f"M{x} {y}V{bus}H{left - 14}V{top + 82}H{left + 8}")
 

@@ -101,6 +101,12 @@ def _between(indices: list[int]) -> int:
     return (indices[1] - indices[0]) % 2**32
 
 
+_STORES = {
+    "SQE": "SQE {slot} is filled in",
+    "array": "slot {slot} of the SQ array names SQE {value}",
+    "SQ tail": "the SQ's tail becomes {value}",
+    "CQ head": "the CQ's head becomes {value}",
+}
 _WORDS: Mapping[str, Callable[[Event, Callable[[int], str]], str]] = {
     "frame": _frame,
     "start": lambda e, name: f"{name(e['f'])} begins.",
@@ -113,6 +119,7 @@ _WORDS: Mapping[str, Callable[[Event, Callable[[int], str]], str]] = {
     "destroy": lambda e, name: f"The frame of {name(e['f'])} is destroyed.",
     "ring": lambda e, name: f"A ring is made, for {e['sq']} SQEs and {e['cq']} CQEs.",
     "sqe": _sqe,
+    "store": lambda e, name: f"A store: {_STORES[e['into']].format_map(e)}.",
     "enter": _enter,
     "no_enter": lambda e, name: "A call of liburing that has no need to enter the kernel.",
     "take": lambda e, name: "The kernel has taken SQEs: it moves the SQ's head.",

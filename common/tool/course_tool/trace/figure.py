@@ -116,10 +116,12 @@ def facts(event: Event, state: State) -> dict[str, Any]:
         found["len"] = done.request.length if done.request else 0
         found["short"] = 0 <= event["res"] < found["len"]
         found["more"] = "MORE" in event["flags"]
+    where = [ring for ring in state.rings.values() if event.get("ring", ring.number) == ring.number]
     return found | {
-        "in_flight": sum(len(ring.flight) for ring in state.rings.values()),
-        "queued": sum(len(ring.queue) for ring in state.rings.values()),
-        "done": sum(len(ring.done) for ring in state.rings.values()),
+        "in_flight": sum(len(ring.flight) for ring in where),
+        "queued": sum(len(ring.queue) for ring in where),
+        "done": sum(len(ring.done) for ring in where),
+        "published": sum(ring.sq_tail - ring.sq_head for ring in where),
         "frames": len(state.frames),
         "lent": [*state.buffers.values()].count("lent"),
         "running": state.name(state.running) if state.running else "",

@@ -17,6 +17,7 @@ from course_tool.trace.events import Event, frame_in
 _RECEIVES = frozenset({"RECV", "RECVMSG", "READ", "READV", "READ_FIXED"})
 _SENDS = frozenset({"SEND", "SENDMSG", "SEND_ZC", "WRITE", "WRITEV", "WRITE_FIXED"})
 _HEARD = _RECEIVES | _SENDS | {"ACCEPT", "CONNECT", "TIMEOUT", "POLL_ADD", "SPLICE"}
+_NOTIFIES = frozenset({"SEND_ZC", "SENDMSG_ZC"})  # even if they were cut off, and said no F_MORE
 SUBMITS_MAX = 3  # for nothing, one after the other
 _DONE = (0, -2)  # what a cancel of everything returns: 0, or ENOENT: nothing was in flight
 
@@ -80,9 +81,11 @@ class Ring:
     flight: list[Request] = field(default_factory=list)  # taken by the kernel
     done: list[Completion] = field(default_factory=list)  # in the CQ
     copied: list[Completion] = field(default_factory=list)  # out of it, and not delivered yet
-    inside: bool = False  # the thread is in io_uring_enter
+    inside: int | None = None  # the thread that is in io_uring_enter
     sq_head: int = 0
+    sq_tail: int = 0  # as the program has stored it; seen of a ring without liburing only
     cq_head: int = 0
+    cq_tail: int = 0
     no_enters: int = 0  # in a row
 
 
@@ -109,16 +112,17 @@ class State:
     @property
     def running(self) -> int:
         """The frame whose body runs, or 0; where several threads run, of the one that acts."""
-        stack = self.stacks.get(self.thread, [])
-        return stack[-1] if stack and self._state(stack[-1]) == "running" else 0
+        return self.runs_in(self.thread)
 
-    @property
-    def depth(self) -> int:
-        return max(0, len(self.stacks.get(self.thread, [])) - 1)
+    def runs_in(self, thread: int) -> int:
+        stack = self.stacks.get(thread, [])
+        return stack[-1] if stack and self._state(stack[-1]) == "running" else 0
 
     thread: int = 0
     jumps_to: int = 0  # the frame that the thread is on its way to
+    _is_alone: bool = True  # the ring: no other one was ever made
     _delivered: set[int] = field(default_factory=set)  # completions, by their steps
+    _cut: set[str] = field(default_factory=set)  # user_data of a notification that still comes
 
     def in_flight(self) -> list[Request]:
         return [each for ring in self.rings.values() for each in (*ring.flight, *ring.queue)]
@@ -152,8 +156,9 @@ class State:
         for each in (each for ring in self.rings.values() for each in ring.copied):
             if frame_in(each.user) == number:
                 self._delivered.add(each.step)
-        for request in self._in_flight_for(number):
-            if "MULTISHOT" not in request.flags and not request.is_silent:
+        for request in self.in_flight():
+            silent = "MULTISHOT" in request.flags or request.is_silent
+            if frame_in(request.user) == number and not silent:
                 self._wrong(
                     f"{self.name(number)} goes on while its {request.words()} is still in flight"
                 )
@@ -236,6 +241,7 @@ class State:
     # ---- rings ----
 
     def _on_ring(self, event: Event) -> None:
+        self._is_alone = not event["ring"]
         self.rings[event["ring"]] = Ring(event["ring"])
 
     def _on_sqe(self, event: Event) -> None:
@@ -259,12 +265,15 @@ class State:
 
     def _on_enter(self, event: Event) -> None:
         ring = self.rings[event["ring"]]
-        ring.inside, ring.no_enters = True, 0
+        ring.inside, ring.no_enters = event["th"], 0
         ring.copied.clear()
         self.enters += 1
 
     def _on_no_enter(self, event: Event) -> None:
         ring = self.rings[event["ring"]]
+        if ring.inside is not None:  # what it was to wait for has come just before
+            ring.inside = None
+            self.enters -= 1
         ring.no_enters += 1
         if ring.no_enters == SUBMITS_MAX and event["wait"] == 0:
             self._wrong(
@@ -273,7 +282,7 @@ class State:
             )
 
     def _on_entered(self, event: Event) -> None:
-        self.rings[event["ring"]].inside = False
+        self.rings[event["ring"]].inside = None
 
     def _on_take(self, event: Event) -> None:
         """The SQEs before the head are the kernel's."""
@@ -291,13 +300,18 @@ class State:
         flags = tuple(event["flags"])
         mine = [each for each in (*ring.flight, *ring.queue) if each.user == event["user"]]
         request = next(iter(mine), None)
-        if request is None and not self._may_be_a_message():
+        if request is None and "NOTIF" in flags and event["user"] in self._cut:
+            self._cut.remove(event["user"])
+        elif request is None and self._is_alone:  # or else it may be a message
             self._wrong(
                 f"a completion comes with the user_data {event['user']}, and nothing is in "
                 "flight that has it: its last completion was there before"
             )
         if request and "MORE" not in flags:
             (ring.flight if request in ring.flight else ring.queue).remove(request)
+            if request.op in _NOTIFIES and "NOTIF" not in flags:
+                self._cut.add(request.user)
+        ring.cq_tail += 1
         buffer = event.get("buffer")
         ring.done.append(
             Completion(self.step, event["user"], event["res"], flags, buffer, request)
@@ -310,8 +324,9 @@ class State:
         if request and event["res"] > 0 and "NOTIF" not in flags:
             self._account(request, event["res"])
 
-    def _may_be_a_message(self) -> bool:
-        return len(self.rings) > 1
+    def _on_store(self, event: Event) -> None:
+        if event["into"] == "SQ tail":
+            self.rings[event["ring"]].sq_tail = event["value"]
 
     def _on_reap(self, event: Event) -> None:
         ring = self.rings[event["ring"]]

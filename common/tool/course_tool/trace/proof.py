@@ -82,7 +82,8 @@ def _changed(chosen: figure.Figure, folder: Path) -> str | None:
 
 def _broken(chosen: figure.Figure, fresh: Recording) -> str | None:
     figure.make(chosen, fresh)
-    state = last_state(fresh.events, echoes=chosen.talk is not None)
+    echoes = chosen.talk is not None and not chosen.talk.says
+    state = last_state(fresh.events, echoes)
     if not chosen.shows_violation:
         state.close()
     if bool(state.violations) == chosen.shows_violation:

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from course_tool.trace.events import Recording, read
 DEADLINE_S = 10.0
 ANSWER_S = 5.0
 STUCK_S = 0.2
+QUIET_S, SETTLED_S = 0.02, 1.0  # it has done nothing for a while; or is busy all the time
 MESSAGE = b"ping\n"
 SEGMENT, CHUNK, SLOW_BYTES = 536, 2048, 200_000
 
@@ -36,6 +39,7 @@ class Clients:
     stay: bool = False  # they hang up after the server does
     at_once: bool = False  # the server is stopped while all send, and finds it all at one time
     slow: bool = False  # one that writes much, and reads only when it can write no more
+    says: str = ""  # what each says at once, until the server hangs up; else a message, and its echo
 
 
 def run(
@@ -73,8 +77,10 @@ def _serve(
 ) -> str:
     with processes.Server(words, env=env) as server, ExitStack() as sockets:
         try:
-            talk = _read_late if clients.slow else _talk
+            talk = _read_late if clients.slow else _say if clients.says else _talk
             trouble = talk(server, sockets, clients)
+            if not trouble:
+                _settle(server)
         except OSError as error:
             trouble = f"a client could not talk to it: {error}."
         returncode = server.stop()
@@ -85,11 +91,11 @@ def _talk(server: processes.Server, stack: ExitStack, clients: Clients) -> str:
     """Each step waits for the one before, so that every run is the same."""
     sockets = []
     for number in range(1, clients.count + 1):
-        address = (server.host, server.port)
-        sockets.append(stack.enter_context(socket.create_connection(address, timeout=ANSWER_S)))
+        sockets.append(_connect(server, stack))
         sockets[-1].sendall(MESSAGE)
         if trouble := _hear(sockets[-1], number):
             return trouble
+        _settle(server)
     if clients.at_once:
         os.kill(server.pid, signal.SIGSTOP)
         for client in sockets:
@@ -101,6 +107,38 @@ def _talk(server: processes.Server, stack: ExitStack, clients: Clients) -> str:
     for client in () if clients.stay else sockets:
         client.shutdown(socket.SHUT_WR)
         client.recv(1)  # the server hangs up
+    return ""
+
+
+def _connect(server: processes.Server, stack: ExitStack) -> socket.socket:
+    address = (server.host, server.port)
+    client = stack.enter_context(socket.create_connection(address, timeout=ANSWER_S))
+    _settle(server)
+    return client
+
+
+def _settle(server: processes.Server) -> None:
+    """Until every thread of the server sleeps, and none has done anything for a while."""
+    before: list[list[str]] = []
+    deadline = time.monotonic() + SETTLED_S
+    while time.monotonic() < deadline and server.running():
+        files = sorted(Path(f"/proc/{server.pid}/task").glob("*/status"))
+        now = [re.findall(r"(?m)^(?:State|\w+_switches):\s+(\w+)", each.read_text()) for each in files]
+        if now == before and all(state == "S" for state, *_ in now):
+            return
+        before = now
+        time.sleep(QUIET_S)
+
+
+def _say(server: processes.Server, stack: ExitStack, clients: Clients) -> str:
+    for number in range(1, clients.count + 1):
+        client = _connect(server, stack)
+        client.sendall(clients.says.encode())
+        heard = b""
+        while more := client.recv(SLOW_BYTES):
+            heard += more
+        if not heard:
+            return f"client {number} was not answered."
     return ""
 
 
