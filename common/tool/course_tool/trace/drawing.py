@@ -270,12 +270,14 @@ def _draw_buffers(picture: Picture, state: State, layout: Layout) -> None:
 
 
 def _draw_threads(picture: Picture, state: State, y: int, layout: Layout) -> None:
-    several = len(layout.threads) > 1
-    for thread, x in zip(layout.threads, QUEUE_X.values(), strict=False):
+    """The one that acts; of several rings, the first two threads."""
+    several = layout.rings > 1
+    threads = layout.threads if several else (state.thread,)
+    for place, (thread, x) in enumerate(zip(threads, QUEUE_X.values(), strict=False)):
         who = f"thread {thread} is" if several else "the thread is"
         where = short(_where(state, thread, bool(layout.rows)), THREAD_MAX)
-        picture.word(f"thread-{thread}-word", "", "small", x, y + 34, who)
-        picture.word(f"thread-{thread}", "", "strong lit-word", x, y + 64, where)
+        picture.word(f"thread-{place}-word", "", "small", x, y + 34, who)
+        picture.word(f"thread-{place}", "", "strong lit-word", x, y + 64, where)
 
 
 def _where(state: State, thread: int, coroutines: bool) -> str:
