@@ -38,7 +38,40 @@ class blocking_pool {
   task<std::invoke_result_t<Work&>> invoke(Work work);
 
  private:
-  class way_home;
+  // Takes a coroutine from a thread of the pool to the context's. It lives in its frame.
+  class [[nodiscard]] way_home final : message_receiver {
+   public:
+    explicit way_home(blocking_pool& from) noexcept : from_{from} {}
+
+    bool await_ready() const noexcept { return false; }
+
+    // On the pool's thread. Stores `awaiting` in traveler_, with release order, and then sends a
+    // message to the context: sender.send(home, *this, 0), where *this is only an address. The
+    // store is the last access to the frame, in which this object lives: from then on the other
+    // thread may have it. So take references to from_.sender_ and from_.home_ first.
+    void await_suspend(std::coroutine_handle<> awaiting) noexcept {
+      // --8<-- [start:task-12-5b]
+      message_sender& sender = from_.sender_;
+      io_context& home = from_.home_;
+      traveler_.store(awaiting, std::memory_order_release);
+      sender.send(home, *this, 0);
+      // --8<-- [end:task-12-5b]
+    }
+    void await_resume() const noexcept {}
+
+   private:
+    // On the context's thread. Resumes the coroutine in traveler_, which it loads with acquire
+    // order: that pairs with the release in await_suspend(). The kernel has carried the message,
+    // but the language knows of no kernel.
+    void on_message(const message&) override {
+      // --8<-- [start:task-12-5c]
+      traveler_.load(std::memory_order_acquire).resume();
+      // --8<-- [end:task-12-5c]
+    }
+
+    blocking_pool& from_;
+    std::atomic<std::coroutine_handle<>> traveler_;
+  };
 
   // Somebody waits for what no completion tells. Made and destroyed on the context's thread.
   class [[nodiscard]] under_way {
@@ -59,41 +92,6 @@ class blocking_pool {
   io_context& home_;
   message_sender sender_;
   thread_pool pool_;  // the last to be made: its threads use all of the above
-};
-
-// Takes a coroutine from a thread of the pool to the context's. It lives in the coroutine's frame.
-class [[nodiscard]] blocking_pool::way_home final : message_receiver {
- public:
-  explicit way_home(blocking_pool& from) noexcept : from_{from} {}
-
-  bool await_ready() const noexcept { return false; }
-
-  // On the pool's thread. Stores `awaiting` in traveler_, with release order, and then sends a
-  // message to the context: sender.send(home, *this, 0), where *this is only an address. The store
-  // is the last access to the frame, in which this object lives: from then on the other thread may
-  // have it. So take references to from_.sender_ and from_.home_ first.
-  void await_suspend(std::coroutine_handle<> awaiting) noexcept {
-    // --8<-- [start:task-12-5b]
-    message_sender& sender = from_.sender_;
-    io_context& home = from_.home_;
-    traveler_.store(awaiting, std::memory_order_release);
-    sender.send(home, *this, 0);
-    // --8<-- [end:task-12-5b]
-  }
-  void await_resume() const noexcept {}
-
- private:
-  // On the context's thread. Resumes the coroutine in traveler_, which it loads with acquire order:
-  // that pairs with the release in await_suspend(). The kernel has carried the message, but the
-  // language knows of no kernel.
-  void on_message(const message&) override {
-    // --8<-- [start:task-12-5c]
-    traveler_.load(std::memory_order_acquire).resume();
-    // --8<-- [end:task-12-5c]
-  }
-
-  blocking_pool& from_;
-  std::atomic<std::coroutine_handle<>> traveler_;
 };
 
 template <typename Work>

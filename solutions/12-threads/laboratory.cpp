@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
         common::announce(listeners.front().get());
         std::vector<uring::lab_counts> counts(listeners.size());
         std::vector<std::jthread> threads;
+        threads.reserve(listeners.size());
         for (std::size_t i = 0; i < listeners.size(); ++i) {
           threads.emplace_back([&, i] {
             uring::lab_worker own{switches, ring.options(), buffers.options(),

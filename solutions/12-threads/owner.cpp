@@ -21,14 +21,14 @@ namespace {
 
 struct printed_message final : uring::message_receiver {
   void on_message(const uring::message& arrived) override {
-    std::printf("%-42s %d\n", "a message has come to the other thread:", arrived.value);
+    std::printf("%-42s %d\n", "a message has come to that thread:", arrived.value);
     has_come = true;
   }
   bool has_come = false;
 };
 
 // --8<-- [start:owner]
-// Whoever calls this tries to submit what is in the queue.
+// The calling thread tries to submit what is in the queue.
 void submit(const char* who, uring::worker& own) {
   const int submitted = ::io_uring_submit(&own.context().handle());
   const std::string said =
@@ -39,7 +39,7 @@ void submit(const char* who, uring::worker& own) {
 void show() {
   uring::worker own{{.mode = uring::ring_mode::defer}};
   own.context().start_unheard([](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); });
-  submit("made by this thread, which submits:", own);
+  submit("still disabled; its maker submits:", own);
 
   uring::countdown enabled{1};
   uring::countdown tried{1};
@@ -48,11 +48,11 @@ void show() {
     own.enable();
     enabled.arrive();
     tried.wait();
-    submit("enabled by another thread, which submits:", own);
+    submit("the thread that has enabled it submits:", own);
     while (!receiver.has_come) own.context().turn();
   }};
   enabled.wait();
-  submit("now the first thread submits:", own);
+  submit("enabled by another; its maker submits:", own);
   tried.arrive();
   uring::message_sender{}.send(own.context(), receiver, 42);
 }

@@ -55,6 +55,7 @@ void show(std::size_t threads, std::int64_t below, std::int64_t pieces) {
   noted_threads used;
   const auto start = std::chrono::steady_clock::now();
   std::vector<uring::task<std::int64_t>> all;
+  all.reserve(static_cast<std::size_t>(pieces));
   for (std::int64_t i = 0; i < pieces; ++i) {
     all.push_back(count_primes(pool, used, below * i / pieces, below * (i + 1) / pieces));
   }

@@ -19,7 +19,6 @@
 
 #include "eventually.hpp"
 #include "meeting.hpp"
-#include "noted_threads.hpp"
 #include "process_counts.hpp"
 #include "scripted_calls.hpp"
 #include "sync_wait.hpp"
@@ -29,7 +28,6 @@
 
 using namespace std::chrono_literals;
 using course_test::meeting;
-using course_test::noted_threads;
 using course_test::watchdog;
 using uring::sync_wait;
 using uring::sync_wait_all;
