@@ -115,6 +115,7 @@ task<::pid_t> number_of(thread_pool& pool, meeting& all) {
 std::vector<::pid_t> numbers_of(thread_pool& pool) {
   meeting all{pool.size()};
   std::vector<task<::pid_t>> asked;
+  asked.reserve(pool.size());
   for (std::size_t i = 0; i < pool.size(); ++i) asked.push_back(number_of(pool, all));
   return sync_wait_all(std::move(asked));
 }
@@ -156,6 +157,7 @@ TEST_CASE("12.4 as many coroutines run at the same time as the pool has threads"
     REQUIRE(course_test::eventually(3s, [&] { return all_sleep(threads); }));
     meeting all{3};
     std::vector<task<bool>> coroutines;
+    coroutines.reserve(3);
     for (int i = 0; i < 3; ++i) coroutines.push_back(meet(pool, all));
     const std::vector<bool> met = sync_wait_all(std::move(coroutines));
     together = std::ranges::count(met, true) == 3;
@@ -212,6 +214,7 @@ TEST_CASE("12.4 no place is lost when many come at the same time", "[12.4]") {
   const watchdog deadline{20s, "a coroutine was scheduled, and nobody has resumed it"};
   thread_pool pool{3};
   std::vector<task<int>> coroutines;
+  coroutines.reserve(200);
   for (int i = 0; i < 200; ++i) coroutines.push_back(hop(pool, 50));
   const std::vector<int> hops = sync_wait_all(std::move(coroutines));
   CHECK(std::ranges::count(hops, 50) == 200);
