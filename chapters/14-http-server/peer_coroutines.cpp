@@ -29,7 +29,6 @@
 
 #include "announce.hpp"
 #include "listen.hpp"
-#include "open_sockets.hpp"
 #include "peer_accepting.hpp"
 #include "peer_dialog.hpp"
 #include "peer_options.hpp"
@@ -59,7 +58,8 @@ struct wait_limit {
 // Ends when a wait has taken too long. The timer is not set anew for each operation: when it goes
 // off, we look how long the present wait has taken.
 awaitable<void> watch(wait_limit& limit) {
-  asio::steady_timer timer{co_await asio::this_coro::executor};
+  const auto executor = co_await asio::this_coro::executor;
+  asio::steady_timer timer{executor};
   while (peer_clock::now() < limit.end()) {
     timer.expires_at(limit.end());
     co_await timer.async_wait(use_awaitable);
@@ -123,8 +123,8 @@ awaitable<void> converse(tcp::socket& socket, peer_dialog& dialog, wait_limit& l
 
 // A client, from the first byte to the last. What belongs to it stands in this frame.
 awaitable<void> serve(tcp::socket socket, uring::http::peer_site& site, peer_options options,
-                      completion::open_sockets& all) {
-  const completion::open_sockets::entry entry{all, socket.native_handle()};
+                      uring::http::peer_sockets& all) {
+  const uring::http::peer_sockets::entry entry{all, socket.native_handle()};
   peer_dialog dialog{site};
   wait_limit limit{.patience = options.patience_ms};
   co_await (converse(socket, dialog, limit) || watch(limit));
@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
         uring::http::peer_site site{options.root};
         common::unique_fd listener = common::listen_on(server.host, server.port);
         const int listening = listener.get();
-        completion::open_sockets clients;
+        uring::http::peer_sockets clients;
         asio::io_context io{1};
         uring::http::peer_acceptor acceptor{
             io, std::move(listener), stop.fd(), clients, [&](tcp::socket client) {

@@ -75,7 +75,7 @@ class thread_each {
 
   bool start(common::unique_fd client) {
     const std::lock_guard lock{mutex_};  // the new thread waits here until its entry is complete
-    const place self = sessions_.insert(sessions_.end(), {std::move(client), {}});
+    const auto self = sessions_.insert(sessions_.end(), {std::move(client), {}});
     try {
       self->thread = std::thread{[this, self] { serve(self); }};
     } catch (const std::system_error&) {

@@ -112,6 +112,7 @@ void become(const std::string& name, const place& at, const ::sockaddr_in& addre
   std::vector<std::string> words{name, "-c", file.string()};
   if (name == "nginx") words.insert(words.end(), {"-p", at.own.string(), "-e", "stderr"});
   std::vector<char*> all;
+  all.reserve(words.size() + 1);
   for (std::string& each : words) all.push_back(each.data());
   all.push_back(nullptr);
   announce_when_up(at, address);

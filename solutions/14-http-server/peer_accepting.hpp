@@ -16,24 +16,55 @@
 #include <asio/steady_timer.hpp>
 #include <exception>
 #include <functional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "errors.hpp"
 #include "log.hpp"
-#include "open_sockets.hpp"
 #include "peer_options.hpp"
 #include "unique_fd.hpp"
 
 namespace uring::http {
+
+// The sockets of all clients, so that a stop can reach them. Chapter 03's, for one thread.
+class peer_sockets {
+ public:
+  // In the set for as long as it lives. Declare it after the socket, so that it goes first.
+  class entry {
+   public:
+    entry(peer_sockets& all, int fd) : all_{all}, fd_{fd} { all_.fds_.insert(fd_); }
+    entry(entry&&) = delete;
+    ~entry() {
+      all_.fds_.erase(fd_);
+      if (all_.fds_.empty() && all_.when_empty_) all_.when_empty_();
+    }
+
+   private:
+    peer_sockets& all_;
+    int fd_;
+  };
+
+  void shut_down_all(int how) const {
+    for (const int fd : fds_) ::shutdown(fd, how);
+  }
+  void when_empty(std::function<void()> done) {
+    when_empty_ = std::move(done);
+    if (fds_.empty()) when_empty_();
+  }
+
+ private:
+  std::set<int> fds_;
+  std::function<void()> when_empty_;
+};
 
 class peer_acceptor {
  public:
   using tcp = asio::ip::tcp;
 
   peer_acceptor(asio::io_context& io, common::unique_fd listener, int stop_fd,
-                completion::open_sockets& clients, std::function<void(tcp::socket)> start)
+                peer_sockets& clients, std::function<void(tcp::socket)> start)
       : io_{io},
         acceptor_{io, tcp::v4(), listener.release()},
         stop_{io, common::check(::fcntl(stop_fd, F_DUPFD_CLOEXEC, 0), "fcntl")},
@@ -104,7 +135,7 @@ class peer_acceptor {
   tcp::acceptor acceptor_;
   asio::posix::stream_descriptor stop_;
   asio::steady_timer timer_{io_};  // until we accept again, or of the stop
-  completion::open_sockets& clients_;
+  peer_sockets& clients_;
   std::function<void(tcp::socket)> start_;
   std::error_code broken_;
 };

@@ -22,7 +22,6 @@
 
 #include "announce.hpp"
 #include "listen.hpp"
-#include "open_sockets.hpp"
 #include "peer_accepting.hpp"
 #include "peer_dialog.hpp"
 #include "peer_options.hpp"
@@ -42,7 +41,7 @@ using uring::http::peer_options;
 class session : public std::enable_shared_from_this<session> {
  public:
   session(tcp::socket socket, uring::http::peer_site& site, const peer_options& options,
-          completion::open_sockets& all)
+          uring::http::peer_sockets& all)
       : socket_{std::move(socket)},
         timer_{socket_.get_executor()},
         entry_{all, socket_.native_handle()},
@@ -140,7 +139,7 @@ class session : public std::enable_shared_from_this<session> {
 
   tcp::socket socket_;
   asio::steady_timer timer_;
-  completion::open_sockets::entry entry_;  // after socket_: gone before the descriptor is closed
+  uring::http::peer_sockets::entry entry_;  // after socket_: gone before the descriptor is closed
   peer_dialog dialog_;
   peer_clock::time_point waits_since_ = peer_clock::now();
   peer_clock::duration patience_;
@@ -160,7 +159,7 @@ int main(int argc, char** argv) {
         uring::http::peer_site site{options.root};
         common::unique_fd listener = common::listen_on(server.host, server.port);
         const int listening = listener.get();
-        completion::open_sockets clients;
+        uring::http::peer_sockets clients;
         asio::io_context io{1};
         uring::http::peer_acceptor acceptor{
             io, std::move(listener), stop.fd(), clients, [&](tcp::socket client) {
