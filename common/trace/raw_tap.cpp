@@ -105,7 +105,7 @@ void on_stored(int /*signal*/, ::siginfo_t* /*info*/, void* context) {
 }
 
 void watch_stores() {
-  struct ::sigaction action {};
+  struct ::sigaction action{};
   action.sa_flags = SA_SIGINFO;
   action.sa_sigaction = on_store;
   ::sigaction(SIGSEGV, &action, nullptr);

@@ -73,8 +73,8 @@ void recording::look() {
   }
 }
 
-// In the order in which it must have happened: SQEs before they are taken, CQEs before they are
-// reaped; and as in every loop of ours, completions are reaped before new requests are made of them.
+// In the order in which it must have happened: an SQE before it is taken, a CQE before it is
+// reaped; and as in every loop of ours, CQEs are reaped before new requests are made of them.
 void recording::look_at(ring_state& ring) {
   const ::io_uring_cq& cq = ring.queues.cq;
   const unsigned prepared = load(ring.prepared);

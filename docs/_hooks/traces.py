@@ -45,9 +45,11 @@ def inline(page_html: str, problems: list[str]) -> str:
 
 
 def main(wanted: list[str]) -> None:
-    from course_tool.trace.proof import record
+    from course_tool.trace.proof import build, record
 
-    for name in wanted or figure.names():
+    names = wanted or figure.names()
+    build(names)
+    for name in names:
         chosen = figure.load(name)
         recorded = record(chosen, chosen.recording)
         if chosen.shows_violation:

@@ -167,6 +167,44 @@ BROKEN = {
 }  # fmt: skip
 
 
+MESSAGE = cqe("a2", 42)
+SOUND = {
+    "a message": [RING, {**RING, "ring": 1}, {**EXIT, "ring": 1}, MESSAGE],
+    "a zero-copy send that its link has cut off": [
+        RING, sqe("SEND_ZC", "2"), cqe("2", -125), cqe("2", 0, "NOTIF")
+    ],
+    "a buffer in a frame that goes on for another reason": [
+        {"e": "frame", "f": 1, "fn": "ask", "by": 0}, {"e": "start", "f": 1, "depth": 0},
+        {"e": "suspend", "f": 1, "at": "a.cpp:1"}, RING, {**sqe("RECV", "1"), "addr": "f1+0x8"},
+        {"e": "resume", "f": 1, "at": "a.cpp:1", "depth": 0}, cqe("1", 0),
+        {"e": "end", "f": 1}, {"e": "destroy", "f": 1},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SOUND)
+def test_what_the_kernel_and_its_users_may_do_is_no_violation(what: str) -> None:
+    assert wrongs(numbered(SOUND[what])) == []
+
+
+def test_an_enter_that_a_completion_has_spared_is_not_counted() -> None:
+    enter = {"e": "enter", "ring": 0, "sq": [0, 0], "cq": [0, 0], "wait": 1}
+    state = last_state(numbered([RING, enter, {**NO_ENTER, "wait": 1}]))
+    assert state.enters == 0 and state.rings[0].inside is None
+
+
+def test_an_sqe_is_the_kernels_when_the_tail_was_stored() -> None:
+    stores = [{"e": "store", "ring": 0, "into": "SQ tail", "slot": 0, "value": 1}]
+    recorded = numbered([RING, sqe("NOP", "1"), *stores])
+    layout, state, grounds = lay_out(recorded), State(), []
+    for each in recorded:
+        state.apply(each)
+        picture = draw(state, each, layout, Tokens())
+        grounds.append(picture.values.get("token-0-box", {}).get("class"))
+    assert grounds == [None, "box", "lit"]
+    assert picture.values["sq-0-indices"][""] == "head 0, tail 1"
+
+
 @pytest.mark.parametrize("what", BROKEN)
 def test_queues_buffers_and_echoes_are_checked(what: str) -> None:
     made, says = BROKEN[what]

@@ -76,8 +76,8 @@ class Layout:
     columns: int
     parts: tuple[str, ...]
     lines: bool  # say at which line a frame waits
-    rings: int = 1
-    threads: tuple[int, ...] = (0,)
+    rings: Sequence[Mapping[str, int]]  # of those that are drawn, the slots of each queue
+    threads: Sequence[int]
 
     @property
     def width(self) -> int:
@@ -130,12 +130,14 @@ def lay_out(
     kinds = {event["e"] for event in events}
     found = ["thread"] + [part for kind, part in PARTS.items() if kind in kinds]
     drawn = {number: _shown(number, awaited_by, places) for number in awaited_by}
-    rings = len({event["ring"] for event in events if "ring" in event})
-    threads = sorted({event["th"] for event in events})[:RINGS_MAX]
+    rings = [
+        {queue: min(SLOTS, event[queue]) for queue in QUEUE_X}
+        for event in events if event["e"] == "ring"
+    ]  # fmt: skip
+    threads = sorted({event["th"] for event in events})
     return Layout(
-        places, drawn, rows, columns, tuple(parts or found), lines,
-        min(rings, RINGS_MAX), tuple(threads),
-    )  # fmt: skip
+        places, drawn, rows, columns, tuple(parts or found), lines, rings[:RINGS_MAX], threads
+    )
 
 
 def _shown(
@@ -271,7 +273,7 @@ def _draw_buffers(picture: Picture, state: State, layout: Layout) -> None:
 
 def _draw_threads(picture: Picture, state: State, y: int, layout: Layout) -> None:
     """The one that acts; of several rings, the first two threads."""
-    several = layout.rings > 1
+    several = len(layout.rings) > 1
     threads = layout.threads if several else (state.thread,)
     for place, (thread, x) in enumerate(zip(threads, QUEUE_X.values(), strict=False)):
         who = f"thread {thread} is" if several else "the thread is"
@@ -295,9 +297,9 @@ def _where(state: State, thread: int, coroutines: bool) -> str:
 def _draw_rings(picture: Picture, state: State, layout: Layout, tokens: Tokens) -> None:
     """The queues of each ring, and what is in flight, the oldest first."""
     shown: Shown = []
-    for number in range(layout.rings):
+    for number in range(len(layout.rings)):
         shown += _draw_queues(picture, state.rings.get(number, Ring(number)), layout)
-    line = layout.queues_y(layout.rings)
+    line = layout.queues_y(len(layout.rings))
     picture.height = line + 44 + SLOT[1]
     picture.box("kernel", "", "kernel", 0, line, WIDTH, picture.height - line)
     picture.put("kernel-line", "line", class_="kernel-line", x1=0, y1=line, x2=WIDTH, y2=line)
@@ -313,22 +315,22 @@ def _draw_rings(picture: Picture, state: State, layout: Layout, tokens: Tokens) 
 
 def _draw_queues(picture: Picture, ring: Ring, layout: Layout) -> Shown:
     y = layout.queues_y(ring.number)
-    of = f" of ring {ring.number}" if layout.rings > 1 else ""
+    of = f" of ring {ring.number}" if len(layout.rings) > 1 else ""
     indices = {"sq": (ring.sq_head, ring.sq_tail), "cq": (ring.cq_head, ring.cq_tail)}
     for queue, x in QUEUE_X.items():
         id_ = f"{queue}-{ring.number}"
         picture.word(f"{id_}-word", "", "strong", x, y + 24, queue.upper() + of)
         if "indices" in layout.parts:
-            said = "head {}   tail {}".format(*indices[queue])
+            said = "head {}, tail {}".format(*indices[queue])
             picture.word(f"{id_}-indices", "", "small end", x + SLOTS * SLOT[0], y + 24, said)
-        for slot in range(SLOTS):
+        for slot in range(layout.rings[ring.number][queue]):
             picture.box(f"{id_}-{slot}", "", "queue", x + slot * SLOT[0], y + 34, *SLOT)
     shown = _in_a_row(picture, f"sq-{ring.number}", ring.queue, (QUEUE_X["sq"] + 4, y + 38), 350)
     if "indices" in layout.parts:  # what the kernel may not take yet
         published = ring.sq_tail - ring.sq_head
         shown = [(*each, "lit" if i < published else "box") for i, (*each, _) in enumerate(shown)]
     shown += _in_a_row(picture, f"cq-{ring.number}", ring.done, (QUEUE_X["cq"] + 4, y + 38), 706)
-    if ring.copied and layout.rings == 1:
+    if ring.copied and len(layout.rings) == 1:
         picture.word("copied-word", "", "small end", 362, y - 20, "copied out")
         shown += _in_a_row(picture, "copied", ring.copied, (QUEUE_X["cq"] + 4, y - 52), 706)
     return shown
@@ -340,7 +342,8 @@ def _in_a_row(
     """As many as there is room for; how many more there are is said at its right end."""
     room, gap = (FLIGHTS, 4) if id_ == "kernel" else (SLOTS, 0)
     if len(row) > room:
-        picture.word(f"{id_}-more", "", "small end", right, at[1] - 12, f"and {len(row) - room} more")
+        more = f"and {len(row) - room} more"
+        picture.word(f"{id_}-more", "", "small end", right, at[1] - 12, more)
     ground = {"kernel": "wait", "copied": "box"}.get(id_, "lit")
     return [
         (each, at[0] + place * (SLOT[0] + gap), at[1], ground)
@@ -386,7 +389,7 @@ def _draw_token(
 
 def short_op(op: str) -> str:
     """Eight capitals are all that a token has room for: POLL, CANCEL, TIMEOUT, ACCEPT, …"""
-    return short(re.sub("^(ASYNC|LINK)_|_(ADD|BUFFERS|FIXED)$", "", op), 8)
+    return short(re.sub("^(ASYNC|LINK)_|_(ADD|BUFFERS|FIXED|RING)$", "", op), 8)
 
 
 def result_words(done: Completion) -> str:

@@ -19,10 +19,14 @@ PRESET = "reference-trace"
 BY_CLANG = "07-ping-pong"  # enough for all that the coroutine tap takes for granted
 
 
+def build(names: Sequence[str]) -> None:
+    """The solutions' programs that these figures show, all at once."""
+    builds.build(PRESET, sorted({_target(figure.load(name)) for name in names}))
+
+
 def record(chosen: figure.Figure, into: Path, before: Sequence[str | Path] = ()) -> Recording:
-    """Builds the solution's program and records it; it has to end as it should. What needs some
-    luck to be seen, such as a short send, has three chances."""
-    builds.build(PRESET, [_target(chosen)])
+    """Records the program that build() has built; it has to end as it should. What needs some luck
+    to be seen, such as a short send, has three chances."""
     program = builds.program(PRESET, _target(chosen))
     for _ in range(2 if chosen.shows_violation else 0):
         recorded = _run(chosen, program, into, before)
@@ -60,6 +64,7 @@ def prove_traces(context: Context) -> Outcome:
         wanted.append((BY_CLANG, _differs_by_clang))
     else:
         outcome.notes.append("no Clang here to compile the recorder with")
+    build(figure.names())
     for name, check in wanted:
         context.step(f"docs/traces/{name}.toml")
         try:

@@ -22,6 +22,7 @@ ANSWER_S = 5.0
 STUCK_S = 0.2
 QUIET_S, SETTLED_S = 0.02, 1.0  # it has done nothing for a while; or is busy all the time
 MESSAGE = b"ping\n"
+STATUS = r"(?m)^(?:State|\w+_switches):\s+(\w+)"
 SEGMENT, CHUNK, SLOW_BYTES = 536, 2048, 200_000
 
 
@@ -39,7 +40,7 @@ class Clients:
     stay: bool = False  # they hang up after the server does
     at_once: bool = False  # the server is stopped while all send, and finds it all at one time
     slow: bool = False  # one that writes much, and reads only when it can write no more
-    says: str = ""  # what each says at once, until the server hangs up; else a message, and its echo
+    says: str = ""  # by each, whom the server answers and hangs up; in the place of an echo
 
 
 def run(
@@ -123,7 +124,7 @@ def _settle(server: processes.Server) -> None:
     deadline = time.monotonic() + SETTLED_S
     while time.monotonic() < deadline and server.running():
         files = sorted(Path(f"/proc/{server.pid}/task").glob("*/status"))
-        now = [re.findall(r"(?m)^(?:State|\w+_switches):\s+(\w+)", each.read_text()) for each in files]
+        now = [re.findall(STATUS, each.read_text()) for each in files]
         if now == before and all(state == "S" for state, *_ in now):
             return
         before = now
