@@ -61,7 +61,7 @@ class raw_ring {
   // Publishes, and calls enter() once, however that ends. The kernel takes every SQE that it has
   // not taken yet: unsubmitted() counts them. It waits until `wanted` CQEs are there, and moves
   // completions that had overflowed into the CQ. You decide when that takes the flag
-  // IORING_ENTER_GETEVENTS. Returns how the entry ended, if `entered` has a name for that. Any
+  // IORING_ENTER_GETEVENTS. Returns how the call ended, if `entered` has a name for that. Any
   // other failure is thrown, as refused{"io_uring_enter", result}.
   entered submit_and_wait(unsigned wanted) {
     publish();
@@ -76,7 +76,7 @@ class raw_ring {
 
   // Returns the next completion, and only that: others stay in the queue. Does not enter the kernel
   // if one is there. If there is none, submits the SQEs that were taken, and sleeps until one has
-  // come. You decide what follows each way in which an entry can end; see `entered`. (Without a
+  // come. You decide what follows each way in which a call can end; see `entered`. (Without a
   // request in flight it would sleep for ever.)
   raw_completion wait() {
     COURSE_TODO("04.4");

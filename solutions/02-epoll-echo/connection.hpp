@@ -33,7 +33,7 @@ class connection {
 
   // The socket has bytes for us: receive once into `scratch` and echo what came. Once is enough,
   // because epoll reports unread bytes again, and the other clients get their turn. Closed at EOF
-  // and on any error but EAGAIN (not now) and EINTR (interrupted).
+  // and on any error but EAGAIN (not now) and EINTR (interrupted): is_passing(errno) is true then.
   [[nodiscard]] state on_readable(std::span<std::byte> scratch) {
     // --8<-- [start:task-02-2]
     const ::ssize_t received = ::recv(socket_.get(), scratch.data(), scratch.size(), 0);

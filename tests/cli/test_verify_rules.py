@@ -73,6 +73,8 @@ BREAKS = [
     ),
     (rules_pages.length, "word " * 200, "the page has 200 words; a chapter has 1300 to 2300"),
     (rules_pages.length, "word " * 2400, "more means two ideas"),
+    (rules_pages.box_titles, '??? question "Why over\ntwo lines?"\n', "work.hpp:1: a box is not"),
+    (rules_pages.box_titles, 'a\n    !!! belief “so”\n', "work.hpp:2: a box is not closed"),
     (
         rules_pages.source_requests,
         '<script src="https://cdn.example.org/a.js"></script>\n',
@@ -107,6 +109,8 @@ KEEPS = [
     (rules_python.function_length, "def short():\n" + "    x = 1\n" * 59),
     (rules_python.processes, 'subprocess.run(["ls"], timeout=1)\n'),
     (rules_pages.length, "word " * 1300),
+    (rules_pages.box_titles, '??? question "One line?"\n\n    !!! note\n\n    ???+ try "Yes"\n'),
+    (rules_pages.box_titles, '```md\n??? question "In\ncode?"\n```\n!!!, and ??? in a sentence\n'),
     (rules_pages.source_requests, "[a link](https://example.org) <a href='https://example.org'>\n"),
     (rules_pages.source_requests, '<link rel="canonical" href="https://example.org/">\n'),
 ]  # fmt: skip

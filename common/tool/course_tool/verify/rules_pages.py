@@ -39,6 +39,19 @@ def length(source: Source) -> Iterator[str]:
         )
 
 
+_BOX = re.compile(r"\s*(?:\?{3}\+?|!!!) ")
+_BOX_TITLE = re.compile(r"\s*(?:\?{3}\+?|!!!) [a-z]+(?: \".+\")?")
+
+
+def box_titles(source: Source) -> Iterator[str]:
+    """Markdown takes a box's title on one line only; a broken one is text, and folds nothing."""
+    for number, line in enumerate(without_fences(source.text).splitlines(), start=1):
+        if _BOX.match(line) and not _BOX_TITLE.fullmatch(line):
+            yield source.at(
+                number, 'a box is not closed by " on its line; its title stands on one line.'
+            )
+
+
 _LINK = re.compile(r"(?<!`)\]\((?P<target>[^)\s]+)(?:\s+\"[^\"]*\")?\)")
 
 
@@ -105,6 +118,7 @@ def configured_requests(source: Source) -> Iterator[str]:
 
 RULES = (
     Rule("length of pages", ("docs/chapters/*.md",), length),
+    Rule("titles of boxes", ("docs/*.md",), box_titles),
     Rule(
         "requests",
         ("docs/*.md", "docs/*.css", "docs/*.js", "docs/*.svg", "docs/*.html", "README.md"),
