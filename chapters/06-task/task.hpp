@@ -69,7 +69,7 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
 // runs. That is never null, because it was stored before the body began.
 struct final_awaiter {
   bool await_ready() const noexcept { return false; }
-  // To return a handle is to jump there: this function's stack frame is gone by then.
+  // To return continuation() is to jump there: this function's stack frame is gone by then.
   template <typename Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
     COURSE_TODO("06.2");
@@ -83,7 +83,7 @@ struct returning {
   outcome<T> result;
 
   // `co_return value` calls this. As with `return`, {braces} make a T, and a value that does not
-  // convert to T implicitly is refused. The T is made in place, as T(value) would make it.
+  // convert to T implicitly is refused. result.set_value() makes the T in place, as T(value) would.
   template <typename Value = T>
     requires std::is_convertible_v<Value, T>
   void return_value(Value&& value) {
@@ -108,7 +108,7 @@ class task_promise : public returning<T> {
 
   std::suspend_always initial_suspend() const noexcept { return {}; }  // lazy
   final_awaiter final_suspend() const noexcept { return {}; }
-  // An exception has left the body: keeps std::current_exception() for the awaiting coroutine.
+  // An exception has left the body: keeps std::current_exception(), by result.set_exception().
   void unhandled_exception() noexcept {
     COURSE_TODO("06.3");
   }
@@ -127,12 +127,12 @@ class task<T>::awaiter {
   explicit awaiter(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
 
   bool await_ready() const noexcept { return false; }  // it has not even started
-  // Stores the awaiting coroutine as the task's continuation, and transfers into the task.
+  // Stores the awaiting coroutine by the promise's set_continuation(), and transfers into the task.
   std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
     COURSE_TODO("06.2");
   }
 
-  // Gives the value of the whole co_await expression, or throws what the body threw.
+  // Gives the value of the whole co_await expression, or throws what the body threw: result.take().
   T await_resume() const {
     COURSE_TODO("06.3");
   }
