@@ -121,7 +121,7 @@ inline void spawned_tasks::start(task<> started) {
 
 // Awaits the task by as_outcome(), which does not throw. Then destroys the task's frame with its
 // parameters: assigns an empty task to `started`, task<>{nullptr}. Only then does it tell `all`, by
-// failed(), of an exception.
+// failed(), of the outcome's error(), if there is one.
 inline spawned_tasks::keeper spawned_tasks::keep(spawned_tasks& all, task<> started) {
   COURSE_TODO("07.3");
   all.destroy_ended();

@@ -123,7 +123,7 @@ inline void spawned_tasks::start(task<> started) {
 
 // Awaits the task by as_outcome(), which does not throw. Then destroys the task's frame with its
 // parameters: assigns an empty task to `started`, task<>{nullptr}. Only then does it tell `all`, by
-// failed(), of an exception.
+// failed(), of the outcome's error(), if there is one.
 inline spawned_tasks::keeper spawned_tasks::keep(spawned_tasks& all, task<> started) {
   // --8<-- [start:task-07-3b]
   const outcome<void> ended = co_await std::move(started).as_outcome();
