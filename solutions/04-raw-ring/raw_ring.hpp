@@ -32,7 +32,7 @@ struct raw_completion {
 };
 
 // How an io_uring_enter ended that may be tried again. Even ok promises no completion: a signal may
-// end the wait of an entry that has taken SQEs, and a bad SQE ends its batch early.
+// end the wait of a call that has taken SQEs, and a bad SQE ends its batch early.
 enum class entered {
   ok,               // 0 or more SQEs were taken
   interrupted,      // EINTR: a signal came while it waited

@@ -50,7 +50,7 @@ class ring_echo {
   // --8<-- [start:turn]
   // One round of the loop: one system call, then everything that has completed.
   void turn() {
-    (void)ring_.submit_and_wait(wait_at_most());  // why it woke does not matter: check both
+    (void)ring_.submit_and_wait(wait_at_most());  // the next two lines act on either reason to wake
     for (const completion& done : ring_.reap()) handle(done);
     if (wake_at_ && clock::now() >= *wake_at_) on_wake_up();
   }
