@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The naive server: one client at a time, start to end. Kept to show what is wrong with it.
+// The naive server, which serves one client after another. It is here to show what goes wrong.
 // Owns     the listener.
 // Lifetime run() returns after stop(); destroy the object after that.
 // Threads  run(): one thread. stop(): any other, once.

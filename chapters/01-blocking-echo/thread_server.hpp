@@ -133,7 +133,7 @@ class thread_server {
   std::mutex mutex_;  // guards all below
   std::list<session> sessions_;
   bool dropping_ = false;
-  std::vector<std::thread> ended_;  // have ended, and are not joined yet
+  std::vector<std::thread> ended_;  // of sessions that have ended; they are not joined yet
   std::condition_variable_any session_ended_;
   std::jthread reaper_{[this](const std::stop_token& stopping) { reap(stopping); }};
 };

@@ -63,7 +63,7 @@ void receive_all(int socket, std::span<std::byte> message) {
 }
 // --8<-- [end:receive-all]
 
-// No two messages in a row are alike, so that a late echo of the last one does not pass.
+// Consecutive messages differ, so that a late echo of the previous message is noticed.
 void fill(std::span<std::byte> message, std::int64_t request) {
   for (std::size_t i = 0; i < message.size(); ++i) {
     message[i] = static_cast<std::byte>(static_cast<std::size_t>(request) * 31 + i);

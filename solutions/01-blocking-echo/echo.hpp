@@ -2,7 +2,7 @@
 // One client's conversation, on a thread that may sleep.
 // Owns     nothing: the caller keeps the descriptor open until the function has returned.
 // Lifetime the bytes given to send_all are read until it returns.
-// Threads  one thread a socket; nothing here is shared.
+// Threads  one thread uses a socket at a time; the functions here share nothing.
 // Errors   how a connection ends is a value, not an exception: resets happen every day.
 // See      recv(2), send(2), tcp(7)
 #pragma once

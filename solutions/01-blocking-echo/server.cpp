@@ -26,7 +26,7 @@ void serve_until(const common::stop_signal& stop, common::unique_fd listener) {
   try {
     server.run();
   } catch (...) {
-    stop.request();  // else ~jthread would wait for the stopper, and that for a signal
+    stop.request();  // otherwise ~jthread waits for the stopper, which waits for a signal
     throw;
   }
 }
