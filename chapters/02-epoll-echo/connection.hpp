@@ -4,8 +4,8 @@
 // Lifetime as long as its entry in the loop's table; the loop erases it when a call says closed.
 // Threads  the loop's thread.
 // Errors   none thrown; a connection that fails says closed.
-// Rule     while bytes are unsent we do not read: a client that does not read its echoes is stopped
-//          by TCP, at its own end, and costs us no more memory than it has now.
+// Rule     while bytes are unsent we do not read, so TCP stops a client that does not read its
+//          echoes, and that client takes no more memory than it has already.
 // See      recv(2), send(2), epoll(7)
 #pragma once
 

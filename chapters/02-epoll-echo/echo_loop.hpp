@@ -3,7 +3,7 @@
 // Owns     the listener, the epoll instance, and every connection through connections_.
 // Lifetime run() returns when a stop was asked for and every connection is closed.
 // Threads  the thread that calls run(), and no other.
-// Errors   std::system_error if epoll or the listener fails; a client's ends only that client.
+// Errors   std::system_error if epoll or the listener fails; a client's error ends only it.
 // Rule     a connection is erased only while its own event is handled. epoll reports a descriptor
 //          at most once a batch, so no later event of the batch is about one that was closed.
 // See      epoll(7), epoll_ctl(2), epoll_wait(2)
@@ -143,10 +143,10 @@ class echo_loop {
   }
 
   common::unique_fd listener_;
-  int stop_fd_;  // the stop_signal's
+  int stop_fd_;  // owned by the stop_signal
   common::unique_fd epoll_{common::check(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")};
   std::unordered_map<int, connection> connections_;  // by descriptor
-  bool dropping_ = false;  // from the first client that epoll has no room for until one fits
+  bool dropping_ = false;  // since epoll had no room for a client, until a client fits
   std::optional<clock::time_point> retry_accept_at_;  // set while we are out of descriptors
   std::optional<clock::time_point> stop_deadline_;    // set once a stop was asked for
   std::array<std::byte, scratch_bytes> scratch_;  // one for all: no byte stays in it between events
