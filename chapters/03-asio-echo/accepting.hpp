@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Accepts clients, starts a session for each in the style asked for, and survives a failed accept.
 // Owns     the acceptor and the timer that waits for a free descriptor.
-// Lifetime run the io_context to its end before the acceptor_loop goes.
-// Threads  accept() before run(), close() in the strand; the handlers run in it, one at a time.
+// Lifetime run the io_context to its end before the acceptor_loop is destroyed.
+// Threads  call accept() before run(), and close() in the strand; the handlers run in it as well.
 // Errors   a client that is gone is skipped; without a free descriptor we wait retry_ms; if the
 //          listener itself is at fault, run() returns and throw_if_broken() throws.
 #pragma once
@@ -49,7 +49,7 @@ class acceptor_loop {
     acceptor_.async_accept(io_, [this](const std::error_code& error, tcp::socket client) {
       if (!acceptor_.is_open()) return;
       if (error) return after_failure(error);
-      accept();  // first: a session that cannot start must not be the end of accepting
+      accept();  // first: if a session cannot start, the next client is still accepted
       start_session(std::move(client));
     });
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The sockets of all live sessions, so that a stop can reach them from any thread.
-// Owns     nothing: it knows numbers, and forgets each one before its socket is closed.
+// Owns     nothing: it holds descriptor numbers, and removes each before its socket is closed.
 // Lifetime must outlive every entry.
 // Threads  any: one mutex guards the set.
 // Rule     asio's socket object belongs to its session; a stop from another thread may only use the
@@ -19,8 +19,8 @@ namespace completion {
 
 class open_sockets {
  public:
-  // In the set for as long as this object lives. Declare it after the socket, so that it goes
-  // first: once the socket is closed, its number may be another client's.
+  // Keeps a socket in the set for as long as it lives. Declare it after the socket, so that it is
+  // destroyed first: once the socket is closed, its number may belong to another client.
   class entry {
    public:
     entry(open_sockets& sockets, int fd) : sockets_{sockets}, fd_{fd} { sockets_.add(fd_); }
@@ -41,8 +41,8 @@ class open_sockets {
     for (const int fd : fds_) ::shutdown(fd, how);
   }
 
-  // Calls `done` once there is no entry left: at once, or from the thread that removes the last.
-  // Nobody waits for an entry that comes after that, so it is shut down both ways.
+  // Calls `done` once no entry is left: at once, or from the thread that removes the last entry.
+  // Nothing waits for an entry that is added after that, so its socket is shut down both ways.
   void when_empty(std::function<void()> done) {
     std::unique_lock lock{mutex_};
     when_empty_ = std::move(done);

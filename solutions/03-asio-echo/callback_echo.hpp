@@ -56,7 +56,7 @@ class callback_session : public std::enable_shared_from_this<callback_session> {
   }
 
   tcp::socket socket_;
-  open_sockets::entry entry_;  // after socket_: gone before the descriptor is closed
+  open_sockets::entry entry_;  // after socket_: destroyed before the descriptor is closed
   std::array<std::byte, 16 * 1024> buffer_;
 };
 // --8<-- [end:session]

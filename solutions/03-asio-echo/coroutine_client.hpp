@@ -2,7 +2,7 @@
 // A client as a coroutine: chapter 01's blocking client with `co_await` in front of each wait.
 // Owns     its socket and messages, in the frame.
 // Lifetime parameters are values: the frame keeps its own copies.
-// Threads  one that runs the io_context at a time.
+// Threads  any that run the io_context; a coroutine runs on one of them at a time.
 // Errors   std::system_error from asio, std::runtime_error for an echo that differs; both leave the
 //          coroutine, and co_spawn's handler gets them.
 #pragma once
@@ -32,7 +32,7 @@ struct conversation {
   std::size_t message_bytes;
 };
 
-// No two messages in a row are alike, so that a late echo of the last one does not pass.
+// Consecutive messages differ, so that a late echo of the previous message is noticed.
 inline void fill(std::vector<unsigned char>& message, std::int64_t request) {
   for (std::size_t i = 0; i < message.size(); ++i) {
     message[i] = static_cast<unsigned char>(static_cast<std::size_t>(request) * 31 + i);
