@@ -80,8 +80,8 @@ bool show(const std::string& name, const struct ::stat& output, const blocks& me
   return result == 0;
 }
 
-// A new descriptor gets the lowest free number. Were standard input closed, the ring would get 0,
-// and we would read the ring. So this opens one that cannot be read: EBADF, as for cat(1).
+// A new descriptor gets the lowest free number. If standard input is closed, the ring would get 0,
+// and we would read the ring. So this opens a descriptor that gives EBADF when read, as in cat(1).
 common::unique_fd hold_place_of_closed_input() {
   if (::fcntl(STDIN_FILENO, F_GETFD) != -1) return {};
   return common::unique_fd{::open("/", O_PATH | O_CLOEXEC)};

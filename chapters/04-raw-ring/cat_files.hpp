@@ -29,7 +29,7 @@ class blocks {
 
   [[nodiscard]] const ::iovec* data() const noexcept { return pieces_.data(); }
 
-  // Writes the first `bytes` of them to standard output.
+  // Writes the first `bytes` bytes of the blocks to standard output.
   void write_out(std::size_t bytes) const;
 
  private:
@@ -37,11 +37,11 @@ class blocks {
   std::array<::iovec, count> pieces_;
 };
 
-// Reads from where the descriptor stands into the blocks. Returns how many bytes came, 0 at the
-// end of the file, or -errno: the one thing in which the three programs differ.
+// Reads into the blocks, from the descriptor's own offset. Returns how many bytes came, 0 at the
+// end of the file, or -errno. The three programs differ only in this function.
 using read_some = std::function<int(int fd, const blocks& into)>;
 
-// main(): `cat [FILE]...`, where no FILE, or -, is standard input. Makes the reader first.
+// The main() of `cat [FILE]...`: no FILE, or -, means standard input. Makes the reader first.
 [[nodiscard]] int run(int argc, char** argv, const std::function<read_some()>& make_reader);
 
 }  // namespace cat

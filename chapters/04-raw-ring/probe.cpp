@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 04-probe: what this kernel's io_uring has, by asking it.
+// 04-probe: asks this kernel what its io_uring supports, and prints the answer.
 //
 //   ./course run 04:probe
 #include "probe.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a ring's kernel can do: which operations it knows, by asking, not by its version.
+// Asks a ring's kernel which operations it knows, instead of guessing from the kernel's version.
 // Owns     the kernel's answer, by value.
 // Errors   ask() throws refused; a kernel before 5.6 cannot be asked and says EINVAL.
 // Rule     an operation that exists may still lack one of its flags. Only a try can show that, and

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Both queues of a ring: take an SQE, publish it, enter the kernel, reap what completed.
 // Owns     nothing: a ring_memory owns the memory and the descriptor behind the view.
-// Lifetime that of the view's memory. What an SQE points at lives until its CQE was reaped.
+// Lifetime it must not outlive that memory. What an SQE points at lives until its CQE was reaped.
 // Threads  one: no other thread of the program touches this ring. The kernel does, all the time.
 // Errors   a failure that passes (a signal, a full CQ, too little memory) is a value of `entered`.
 //          Any other is thrown as refused.
@@ -31,8 +31,8 @@ struct raw_completion {
   std::uint32_t flags = 0;
 };
 
-// How an io_uring_enter ended that may be tried again. Even ok promises no completion: a signal may
-// end the wait of a call that has taken SQEs, and a bad SQE ends its batch early.
+// How an io_uring_enter ended, if it may be tried again. Even ok promises no completion: a signal
+// may end the wait of a call that has taken SQEs, and a bad SQE ends its batch early.
 enum class entered {
   ok,               // 0 or more SQEs were taken
   interrupted,      // EINTR: a signal came while it waited
@@ -82,13 +82,13 @@ class raw_ring {
     COURSE_TODO("04.4");
   }
 
-  // How many SQEs were taken here and not yet by the kernel. A relaxed load is enough: nobody reads
-  // or writes an SQE because of this number.
+  // How many SQEs we have handed out that the kernel has not taken yet. A relaxed load is enough:
+  // no code reads or writes an SQE because of this number.
   [[nodiscard]] std::uint32_t unsubmitted() const noexcept {
     return sq_tail_ - std::atomic_ref{*at_.sq.head}.load(std::memory_order_relaxed);
   }
 
-  // The kernel holds completions for which the CQ has no room.
+  // True while the kernel holds completions for which the CQ has no room.
   [[nodiscard]] bool overflowed() const noexcept {
     const auto flags = std::atomic_ref{*at_.sq.flags}.load(std::memory_order_relaxed);
     return (flags & IORING_SQ_CQ_OVERFLOW) != 0;

@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
       sqe.fd = fd;
       sqe.addr = reinterpret_cast<std::uint64_t>(into.data());
       sqe.len = cat::blocks::count;
-      sqe.off = static_cast<std::uint64_t>(-1);  // from where the descriptor stands
+      sqe.off = static_cast<std::uint64_t>(-1);  // from the descriptor's own offset
       return queues.wait().res;
       // --8<-- [end:read]
     };

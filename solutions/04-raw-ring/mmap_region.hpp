@@ -42,7 +42,7 @@ class [[nodiscard]] mmap_region {
   [[nodiscard]] bool valid() const noexcept { return start_ != nullptr; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
-  // What lies `offset` bytes from the start.
+  // Returns a pointer to the T that lies `offset` bytes from the start of the mapping.
   template <typename T>
   [[nodiscard]] T* at(std::uint32_t offset) const noexcept {
     return reinterpret_cast<T*>(static_cast<std::byte*>(start_) + offset);

@@ -4,7 +4,7 @@
 // See      io_uring(7)
 #pragma once
 
-#include <liburing/compat.h>  // __kernel_timespec, which the next header takes for granted
+#include <liburing/compat.h>  // __kernel_timespec, which the next header needs
 #include <liburing/io_uring.h>
 
 #include <cstddef>
