@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The requests of the echo server: each prepared and given its tag, ready for the next submit.
-// Owns     nothing; descriptors and buffers are the connection's.
+// The requests of the echo server. Each function prepares one and tags it for the next submit.
+// Owns     nothing; descriptors and buffers belong to the connection.
 // Lifetime descriptor and buffer must stay until the request's completion has been handled.
 // Threads  the ring's.
 // Errors   std::system_error from ring::get_sqe(); how a request ends is its completion's `res`.
@@ -46,7 +46,7 @@ inline void request_stop_poll(ring& to, int fd) {
   ::io_uring_sqe_set_data64(&sqe, pack({operation::stop_poll, {}}));
 }
 
-// The accept then completes with -ECANCELED, or with a client that was faster.
+// The accept then completes with -ECANCELED, or with a client that came just before.
 inline void cancel_accept(ring& to) {
   ::io_uring_sqe& sqe = to.get_sqe();
   ::io_uring_prep_cancel64(&sqe, pack({operation::accept, {}}), 0);

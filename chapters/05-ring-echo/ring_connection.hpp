@@ -3,7 +3,7 @@
 // Owns     the socket and the buffer.
 // Lifetime it must stay where it is while its request is in flight; the kernel knows the buffer.
 // Threads  the loop's thread.
-// Errors   none thrown; a connection that fails wants to be closed.
+// Errors   none thrown; for a connection that fails, the answer is next::close.
 // Rule     receive, then send all of it, then receive: one request in flight, one buffer. A client
 //          that does not read its echoes is not read from either.
 // See      recv(2), send(2), io_uring_enter(2) for what `res` holds

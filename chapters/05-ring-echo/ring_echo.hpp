@@ -2,8 +2,8 @@
 // One thread that serves every client through one ring.
 // Owns     the listener, the ring, and every connection through connections_.
 // Lifetime run() returns when a stop was asked for and no request is in flight.
-// Threads  the thread that made it calls run(), and no other.
-// Errors   std::system_error if the ring or the listener fails; a client's ends only that client.
+// Threads  only the thread that made it may call run().
+// Errors   std::system_error if the ring or the listener fails; a client's error ends only it.
 // Rule     a connection has exactly one request in flight, and is erased only when that request's
 //          completion is handled: the kernel holds the address of its buffer until then.
 // See      io_uring(7), io_uring_enter(2)
@@ -35,7 +35,7 @@ class ring_echo {
   static constexpr std::chrono::milliseconds stop_grace_ms{1000};
   static constexpr std::chrono::milliseconds accept_retry_ms{1000};
 
-  // `listener` is blocking, as every socket here.
+  // `listener` must be blocking, as all sockets are here.
   ring_echo(common::unique_fd listener, const common::stop_signal& stop,
             const ring_options& options = {})
       : listener_{std::move(listener)}, ring_{options} {
@@ -115,12 +115,12 @@ class ring_echo {
   void begin_stop() {
     stop_ = stop_phase::draining;
     wake_at_ = clock::now() + stop_grace_ms;
-    if (accepting_) cancel_accept(ring_);  // to close the listener does not end it
+    if (accepting_) cancel_accept(ring_);  // closing the listener would not end the accept
     listener_.reset();
     connections_.for_each([](const ring_connection& each) { each.shutdown(SHUT_RD); });
   }
 
-  // The time has come that wake_at_ names: a pause in accepting is over, or the stop's grace time.
+  // wake_at_ has passed: the pause in accepting is over, or the grace period of the stop.
   void on_wake_up() {
     wake_at_.reset();
     if (!stopping()) return arm_accept();

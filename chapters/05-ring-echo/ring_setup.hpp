@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Makes a ring in the mode that was asked for, or in the next best that the kernel grants; and ends
-// what is in flight on one.
-// Owns     nothing; the ring is the caller's, who ends it with io_uring_queue_exit().
+// Makes a ring in the mode that was asked for, or in the next simpler one that the kernel grants.
+// Also ends every request that is in flight on a ring.
+// Owns     nothing; the caller owns the ring, and ends it with io_uring_queue_exit().
 // Threads  any; a ring of ring_mode::defer belongs to the thread that sets it up.
 // Errors   refused if the kernel grants no ring at all, with the cause and what to do. If it lacks
 //          a mode, a simpler one is tried, with a line in the log.
@@ -25,7 +25,7 @@
 
 namespace uring {
 
-inline constexpr unsigned sqpoll_idle_ms = 1;  // it spins for as long before it sleeps
+inline constexpr unsigned sqpoll_idle_ms = 1;  // without work for that long, it sleeps
 inline constexpr int cancel_at_most_s = 1;
 inline constexpr int poller_waits_max = 50;
 inline constexpr std::chrono::microseconds poller_pause_us{100};

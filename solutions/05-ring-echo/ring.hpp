@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A submission and a completion queue, through liburing, which makes room when a queue is full.
+// A submission queue and a completion queue, by liburing. It makes room when a queue is full.
 // Owns     the ring.
 // Lifetime memory that a request points at must live until its completion was reaped, or until the
 //          ring is destroyed: the destructor cancels the requests in flight and waits for them.
-// Threads  the one that made it; with ring_mode::defer the kernel insists (EEXIST).
+// Threads  the one that made it; with ring_mode::defer the kernel enforces that, by EEXIST.
 // Errors   std::system_error if the ring cannot be made or the kernel refuses it for good; how a
 //          request ended is the `res` of its completion.
 // Rule     get_sqe() may submit what was prepared before. Requests that must stay together, such as
@@ -42,17 +42,17 @@ enum class wake { completions, timeout, signal, overloaded };
 class ring {
  public:
   explicit ring(const ring_options& options);
-  ring(ring&&) = delete;  // requests of a running kernel thread refer to this very ring
+  ring(ring&&) = delete;  // two copies of its indices would hand out the same SQE twice
   ~ring();
 
-  // An SQE for an io_uring_prep_* function, and then its user_data; submitted at the next submit.
+  // Returns an SQE: call an io_uring_prep_* function, then set user_data. The next submit takes it.
   [[nodiscard]] ::io_uring_sqe& get_sqe() {
     reserve(1);
     return *::io_uring_get_sqe(&ring_);
   }
 
   // Makes room for `count` submissions, so that the next `count` get_sqe() do not submit. Calls
-  // submit(), at most attempts_max times: one may not empty the queue. If there still is no room,
+  // submit(), at most attempts_max times: one call may not be enough. If there still is no room,
   // throws, by common::throw_error(EAGAIN, "the submission queue stays full").
   void reserve(unsigned count) {
     assert(count <= ring_.sq.ring_entries && "the submission queue is smaller than that");
@@ -69,7 +69,7 @@ class ring {
   // Submits what was prepared and waits for a completion, in one system call.
   [[nodiscard]] wake submit_and_wait(std::optional<std::chrono::milliseconds> at_most = {});
 
-  // All completions that are there, copied out, so that the code that handles them may submit.
+  // Returns copies of all completions that are there: the code that handles them may submit.
   // Valid until the next reap(), which also has what hold_completions() fetched.
   [[nodiscard]] std::span<const completion> reap() {
     reaped_.clear();
@@ -78,7 +78,7 @@ class ring {
     return reaped_;
   }
 
-  // Ends every request in flight. False if the kernel has not let go of every buffer.
+  // Ends every request in flight. False if the kernel may still use a buffer.
   bool cancel_all() noexcept { return cancel_everything(ring_); }
   [[nodiscard]] ::io_uring& handle() noexcept { return ring_; }  // for io_uring_register_*(3)
 
@@ -150,7 +150,7 @@ inline wake ring::submit_and_wait(std::optional<std::chrono::milliseconds> at_mo
   ::io_uring_cqe* first = nullptr;
   const int result =
       ::io_uring_submit_and_wait_timeout(&ring_, &first, 1, at_most ? &limit : nullptr, nullptr);
-  if (result >= 0) {  // so many were submitted; that hides how the wait went
+  if (result >= 0) {  // the number of submissions, which hides how the wait ended
     if (::io_uring_cq_ready(&ring_) > 0) return wake::completions;
     return at_most ? wake::timeout : wake::signal;
   }

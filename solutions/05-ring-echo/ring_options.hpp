@@ -24,7 +24,7 @@ enum class ring_mode {
   sqpoll,  // SQPOLL: a kernel thread fetches submissions
 };
 
-// What --ring-flags takes and messages say, in the order of ring_mode.
+// The names of the modes, for --ring-flags and for messages, in the order of ring_mode.
 inline constexpr std::array ring_mode_names{"default", "coop", "defer", "sqpoll"};
 
 [[nodiscard]] constexpr const char* name_of(ring_mode mode) noexcept {
@@ -38,7 +38,7 @@ struct ring_options {
   bool is_disabled = false;    // nothing can be submitted before a thread has enabled it
 };
 
-// --ring-flags, --sq and --cq, as every server of the course takes them from here on.
+// The flags --ring-flags, --sq and --cq. From this chapter on, every server takes them.
 class ring_command_line {
  public:
   explicit ring_command_line(common::flag_set& flags, const ring_options& defaults = {})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whose completion is this: the 64 bits that a request carries, and the table they lead to.
+// Finds the owner of a completion: the 64 bits that a request carries lead to an entry of a table.
 // Owns     its tenants.
 // Lifetime a tenant stays at its address until erase(): the kernel may hold pointers into it.
 // Threads  one.
