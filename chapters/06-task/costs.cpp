@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 06-costs: what an awaited call takes from the heap, counted.
+// 06-costs: counts what an awaited call takes from the heap.
 //
 //   ./course run 06:costs
 #include <array>
@@ -47,7 +47,7 @@ uring::task<> pause() {
   co_return;
 }
 
-// Not inlined either: the compiler may not know what is in the buffer.
+// Not inlined either, so that the compiler does not know what is in the buffer.
 using kibibyte = std::array<char, 1024>;
 [[gnu::noinline]] void fill(kibibyte& buffer, int with) {
   buffer.fill(static_cast<char>(with));
@@ -73,7 +73,7 @@ using kibibyte = std::array<char, 1024>;
   co_return number;
 }
 
-// How many bytes the frame took; the task is destroyed without having run.
+// Returns how many bytes the frame took. The task is destroyed before it has run.
 template <typename Coroutine>
 std::size_t frame_bytes(Coroutine& coroutine) {
   const std::size_t before = total.bytes;
@@ -91,7 +91,7 @@ uring::task<double> allocations_per_call() {
 
 }  // namespace
 
-// Built with flags of its own, which have no sanitizer: some bring an operator new.
+// Built with flags of its own and without sanitizers, because some replace operator new.
 // NOLINTNEXTLINE(bugprone-exception-escape): without memory it ends, and says so.
 int main() {
   std::cout << "allocations per call: " << uring::sync_wait(allocations_per_call()) << '\n'

@@ -3,7 +3,7 @@
 // coroutine awaits it; the other side settles it, with resolve() or reject().
 // Owns     the result until it is taken.
 // Lifetime it must outlive the await and the call that settles it: both sides know its address. A
-//          frame that waits may be destroyed, because it takes its wait back; but not while
+//          frame that waits may be destroyed, because its awaiter then withdraws; but not while
 //          another thread settles the promise.
 // Threads  settle on one thread, await on the same or on another. A coroutine that already waits is
 //          resumed by the thread that settles, inside resolve() or reject().
@@ -24,7 +24,7 @@
 
 namespace uring {
 
-// The two sides meet at a Word. The tests have one that lets the other side in at any access.
+// The two sides meet at a Word. The tests have one that runs the other side at a chosen access.
 template <typename T = void, typename Word = std::atomic<void*>>
 class promise {
  public:
@@ -76,12 +76,12 @@ class promise {
   outcome<T> outcome_;
 };
 
-// One await. It lives in the awaiting frame, and is destroyed with it if that goes while it waits.
+// One await. It lives in the awaiting frame. If that is destroyed while it waits, so is this.
 template <typename T, typename Word>
 class promise<T, Word>::awaiter {
  public:
   explicit awaiter(promise& awaited) noexcept : promise_{awaited} {}
-  awaiter(awaiter&&) = delete;  // the wait is taken back once
+  awaiter(awaiter&&) = delete;  // the destructor withdraws once
   // If the frame is destroyed while it waits, settle() must find nobody.
   ~awaiter() {
     if (waiting_ == nullptr) return;

@@ -12,7 +12,7 @@
 
 namespace {
 
-// A parameter that says when it lives: it is in the frame, so the frame does, too.
+// A parameter that prints when it is made and destroyed, and so shows when the frame is.
 class traced {
  public:
   explicit traced(std::string_view name) : name_{name} {}
@@ -24,7 +24,7 @@ class traced {
   }
 
  private:
-  std::string_view name_;  // empty: moved into the frame
+  std::string_view name_;  // empty once it was moved into the frame
 };
 
 uring::task<int> child(traced) {

@@ -2,7 +2,7 @@
 // From ordinary code into coroutines: starts a task and blocks the thread until it has ended.
 // Owns     the task while it runs.
 // Lifetime returns only when the task's frame has been destroyed.
-// Threads  any that is not running coroutines: blocked, such a thread could not finish the task.
+// Threads  any that is not running coroutines: once blocked, it could not finish the task.
 // Errors   what the task threw; std::logic_error on a thread that a running_coroutines marks, as
 //          sync_wait() and promise<T> do while they resume a coroutine.
 // Rule     for main() and tests. Inside a coroutine, co_await.
@@ -28,7 +28,7 @@ T sync_wait(task<T> awaited);
 // Starts all tasks in order, blocks until the last has ended, and returns their results in the same
 // order. If some threw, it then throws the exception of the first of them in that order.
 template <typename T>
-  requires std::is_object_v<T>  // a vector holds nothing else
+  requires std::is_object_v<T>  // a vector cannot hold void or references
 std::vector<T> sync_wait_all(std::vector<task<T>> awaited);
 
 // The outermost coroutine: awaits a task, keeps its result, and wakes the thread that blocks.
@@ -69,7 +69,7 @@ struct sync_wait_frame::promise_type {
   std::suspend_always initial_suspend() const noexcept { return {}; }
   notifier final_suspend() const noexcept { return {}; }
   void return_void() const noexcept {}
-  void unhandled_exception() const noexcept { std::terminate(); }  // as_outcome() lets none out
+  void unhandled_exception() const noexcept { std::terminate(); }  // as_outcome() never throws
 
   countdown* ended = nullptr;
 };

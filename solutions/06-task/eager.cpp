@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 06-eager: what the task that most people write first does to memory. It brings AddressSanitizer.
+// 06-eager: what the task that most people write first does to memory. Built with AddressSanitizer.
 //
 //   ./course run 06:eager -- --awaits 1
 //   ./course run 06:eager -- --awaits 1000000 --stays
@@ -34,7 +34,7 @@ int run(int awaits) {
 
 }  // namespace
 
-// Flags by hand: this program is built with flags of its own, and links nothing of the course.
+// Parses its flags by hand: it has compiler flags of its own, and links nothing of the course.
 int main(int argc, char** argv) {
   int awaits = 1;
   bool stays = false;  // suspended at the end, so that its owner alone destroys the frame

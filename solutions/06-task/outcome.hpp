@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How a computation ended: with a value, with an exception, or not yet.
-// Owns     the value or the exception; of a reference only the address.
+// Owns     the value or the exception; if T is a reference, only the address.
 // Lifetime the object behind a reference must outlive the code that takes the outcome.
 // Threads  one at a time.
 // Errors   take() throws the exception that was set. Moving an outcome never throws: an exception
@@ -46,7 +46,7 @@ class outcome {
     held_.template emplace<at_error>(std::move(error));
   }
 
-  // The value, moved out; or throws the exception.
+  // Moves the value out and returns it, or throws the exception.
   T take() {
     assert(is_set() && "nothing has ended yet: wait before you take the result");
     if (held_.index() == at_error) std::rethrow_exception(std::get<at_error>(std::move(held_)));
@@ -74,13 +74,13 @@ class outcome {
   static constexpr std::size_t at_value = 1;
   static constexpr std::size_t at_error = 2;
 
-  // An lvalue that has the type already: a conversion would make a temporary.
+  // True for an lvalue of the right type: a conversion would make a temporary.
   template <typename Value>
   static constexpr bool can_be_referred_to =
       std::is_lvalue_reference_v<Value> &&
       std::is_convertible_v<std::add_pointer_t<Value>, std::add_pointer_t<T>>;
 
-  // A value needs no assignment for this, only to be moved.
+  // For this, the value's type needs a move constructor, but no assignment.
   // NOLINTNEXTLINE(bugprone-exception-escape): what the move of a value throws is kept
   void take_over(outcome& other) noexcept {
     if (auto* const value = std::get_if<at_value>(&other.held_)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Marks the thread that runs coroutines: while one of these lives, the thread must not block.
+// Marks a thread as running coroutines: while one of these objects lives, it must not block.
 // Owns     nothing but a count for each thread.
 // Lifetime the scope in which coroutines are resumed.
-// Threads  each has a count of its own.
+// Threads  any; each thread has a count of its own.
 // Errors   forbid_blocking() throws std::logic_error on a marked thread.
 // Rule     make one around every resume() in ordinary code. A resume() without one is not noticed.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 06-traps: one small failing example for each rule of the house style. It brings AddressSanitizer.
+// 06-traps: a small failing example for each rule of the house style, built with AddressSanitizer.
 //
 //   ./course run 06:traps -- capturing-lambda
 #include <functional>
@@ -61,7 +61,7 @@ constexpr trap all_traps[] = {
 
 }  // namespace
 
-// Flags by hand: this program is built with flags of its own, and links nothing of the course.
+// Parses its flags by hand: it has compiler flags of its own, and links nothing of the course.
 int main(int argc, char** argv) {
   const std::string_view wanted{argc == 2 ? argv[1] : ""};
   for (const trap& each : all_traps) {
