@@ -12,7 +12,7 @@ namespace uring {
 class io_operation;
 class io_queue;
 
-// Its place in a list is for cancel_reminder.hpp.
+// It is a list_link because cancel_reminder.hpp keeps a list of cancelers.
 class canceler : public list_link {
  public:
   explicit canceler(io_queue& queue) noexcept : queue_{queue} {}
@@ -24,14 +24,14 @@ class canceler : public list_link {
   // `started` is in flight. This may put it into a list, which it leaves at its final completion.
   virtual void watch(io_operation& started) noexcept = 0;
 
-  // It was canceled, and something is in flight nevertheless.
+  // True if this was canceled and one of its operations is still in flight.
   [[nodiscard]] virtual bool waits_for_an_end() const noexcept { return false; }
   virtual void ask_again() {}
 
  protected:
   ~canceler() { unlink(); }
 
-  bool is_canceled_ = false;  // once true, for ever: nothing is started under it any more
+  bool is_canceled_ = false;  // stays true: nothing is started under it any more
 
  private:
   io_queue& queue_;

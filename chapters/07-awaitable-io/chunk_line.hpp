@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The line before a chunk: its size, and what may stand behind that.
+// The line before a chunk: its size, and the extensions that may follow the size.
 // Lifetime the extension is a part of the line.
-// Errors   a line that does not fit the grammar gives nothing.
+// Errors   for a line that does not fit the grammar, the result is empty.
 // See      rfc9112, section 7.1; rfc9110, section 5.6
 #pragma once
 
@@ -28,7 +28,7 @@ constexpr bool take_quoted(std::string_view& text) noexcept {
   if (!text.starts_with('"')) return false;
   for (std::size_t at = 1; at < text.size(); ++at) {
     if (text[at] == '\\') {
-      ++at;  // and the byte behind it, whichever that is
+      ++at;  // and skip the byte after the backslash, whatever it is
     } else if (text[at] == '"') {
       text.remove_prefix(at + 1);
       return true;
@@ -54,10 +54,10 @@ constexpr bool take_quoted(std::string_view& text) noexcept {
 
 struct chunk_line {
   std::uint64_t bytes = 0;     // of the chunk that follows
-  std::string_view extension;  // what stands behind the size
+  std::string_view extension;  // the text after the size
 };
 
-// chunk-size [ chunk-ext ]. Sixteen digits say every size that there is: more are no size.
+// chunk-size [ chunk-ext ]. A size of 64 bits has at most sixteen digits: more are refused.
 [[nodiscard]] inline std::optional<chunk_line> read_chunk_line(std::string_view line) {
   constexpr std::size_t digits_max = 16;
   const std::size_t digits = std::min(line.find_first_of("; \t"), line.size());

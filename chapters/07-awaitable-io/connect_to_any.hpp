@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A connection to the first of several addresses that accepts one.
-// Owns     the returned socket is the caller's; those that failed are closed.
+// Connects to the first of several addresses at which a server accepts the connection.
+// Owns     nothing: the caller owns the returned socket. Sockets that did not connect are closed.
 // Lifetime the queue must live until the task has ended.
 // Threads  the one that runs the queue.
 // Errors   std::runtime_error that says what every address answered; std::system_error from
 //          socket(2).
-// Rule     one after the other, in the order given: the resolver has put the best first.
+// Rule     it tries the addresses in the order given: the resolver has put the best first.
 // See      connect(2), rfc6724
 #pragma once
 

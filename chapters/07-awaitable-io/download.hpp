@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where a body goes: to standard output, or to a file that has its name only when it is complete.
 // Owns     the file, under NAME.part until keep(); the destructor removes what was not kept.
-// Lifetime the queue must live until it is destroyed.
+// Lifetime the queue must outlive it.
 // Threads  the one that runs the queue.
 // Errors   std::system_error that names the file; std::runtime_error if the name
 //          is not that of a regular file: a rename over /dev/null would replace it for everybody.
@@ -53,7 +53,7 @@ class download {
     co_await write_all(io_, file_.valid() ? file_.get() : STDOUT_FILENO, data);
   }
 
-  // All of it has come.
+  // Call it when the whole body has come: gives a file its final name.
   task<> keep() {
     if (name_.empty()) co_return;
     const io_result synced = co_await fsync_op(io_, file_.get());

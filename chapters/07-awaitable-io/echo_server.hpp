@@ -2,8 +2,8 @@
 // An echo server of coroutines: one accepts, one waits for the stop, one serves each client.
 // Owns     the listener, the context, and with it every task.
 // Lifetime run() returns when a stop was asked for and all tasks have ended.
-// Threads  the thread that made it calls run(), and no other.
-// Errors   std::system_error if the ring or the listener fails; a client's ends only that client.
+// Threads  only the thread that made it may call run().
+// Errors   std::system_error if the ring or the listener fails; a client's error ends only it.
 // Rule     a client has one operation in flight: it is received from, then sent to, and its buffer
 //          is a local variable of its coroutine.
 #pragma once
@@ -45,7 +45,7 @@ class echo_server {
   static constexpr std::chrono::milliseconds stop_grace_ms{1000};
   static constexpr std::chrono::milliseconds accept_retry_ms{1000};
 
-  // `listener` must be blocking, as every socket here.
+  // `listener` must be blocking, as all sockets are here.
   echo_server(common::unique_fd listener, const common::stop_signal& stop,
               const ring_options& options = {})
       : listener_{std::move(listener)}, context_{options} {
@@ -96,7 +96,7 @@ class echo_server {
     if (!is_accepting_ && !stops) context_.spawn(accept_clients());
   }
 
-  // Another process may have used the last descriptor, and then no client of ours need ever leave.
+  // Another process may have the last descriptor: to wait for a client to leave is not enough.
   task<> accept_again_later() {
     retry_is_due_ = true;
     (void)co_await timeout_op(context_, accept_retry_ms);
@@ -111,13 +111,13 @@ class echo_server {
   task<> stop_when_asked(int stop_fd) {
     const io_result asked = co_await poll_op(context_, stop_fd, POLLIN);
     is_stopping_ = true;
-    if (!asked) co_return;  // the context is stopping: all is canceled already
+    if (!asked) co_return;  // the context is stopping, and has canceled everything
     ::shutdown(listener_.get(), SHUT_RDWR);
     static constexpr std::array<int, 2> how_to_shut_down{SHUT_RD, SHUT_RDWR};
     for (const int how : how_to_shut_down) {
       if (clients_.empty()) break;
       for (const int client : clients_) ::shutdown(client, how);
-      (void)co_await timeout_op(context_, stop_grace_ms);  // the last client to leave ends it
+      (void)co_await timeout_op(context_, stop_grace_ms);  // canceled when the last client has left
     }
     context_.stop();
   }
@@ -132,7 +132,7 @@ class echo_server {
 
   common::unique_fd listener_;
   std::unordered_set<int> clients_;
-  std::size_t left_ = 0;  // clients that were here
+  std::size_t left_ = 0;  // how many clients have left
   bool is_accepting_ = false;
   bool is_stopping_ = false;
   bool retry_is_due_ = false;

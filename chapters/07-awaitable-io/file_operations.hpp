@@ -7,7 +7,7 @@
 // Rule     offsets and counts are bytes. A transfer may be short: go on where it stopped. At
 //          current_position the kernel uses, and moves, the descriptor's own offset, which is also
 //          what pipes and terminals need.
-// See      io_uring_prep_read(3), io_uring_prep_splice(3) and their kin
+// See      io_uring_prep_read(3), io_uring_prep_splice(3) and the like
 #pragma once
 
 #include <liburing.h>
@@ -42,7 +42,7 @@ inline auto write_op(const io_handle& io, int fd, std::span<const std::byte> dat
                     }};
 }
 
-// For readv_op and writev_op, which take many of them.
+// Makes an iovec: readv_op and writev_op take many of them.
 [[nodiscard]] inline ::iovec to_iovec(std::span<std::byte> bytes) noexcept {
   return {.iov_base = bytes.data(), .iov_len = bytes.size()};
 }
@@ -81,7 +81,7 @@ inline auto write_fixed_op(const io_handle& io, int fd, const fixed_buffer& data
       }};
 }
 
-// Moves bytes from one descriptor to another, of which one is a pipe; -1 is a pipe's offset.
+// Moves bytes between two descriptors, of which one must be a pipe. A pipe's offset is -1.
 inline auto splice_op(const io_handle& io, int from, std::int64_t from_offset, int to,
                       std::int64_t to_offset, unsigned bytes, unsigned flags = 0) {
   return io_request{io, [=](::io_uring_sqe& sqe) {

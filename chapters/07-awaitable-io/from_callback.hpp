@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Any function that reports by a callback, as a task: the callback's arguments are its result.
+// Makes a task of a function that reports by a callback: the callback's arguments are its result.
 // Owns     the promise that the callback settles, in the task's frame.
-// Lifetime the callback comes once, perhaps before `start` has returned. If the task is destroyed
-//          before that, as when io_context::run() gives up, the callback must not come any more.
-// Threads  the callback may come on any thread; the coroutine then goes on there. A task of an
-//          io_context must be called back on the context's own thread.
+// Lifetime the callback is called once, perhaps before `start` has returned. If the task has been
+//          destroyed, as when io_context::run() gives up, it must not be called any more.
+// Threads  any thread may call the callback, and the coroutine goes on there. For a task of an
+//          io_context, it must be the context's own thread.
 // Errors   what `start` throws. An error among the callback's arguments is a value like the others.
 // Rule     `start` either throws or calls back, never both.
 #pragma once

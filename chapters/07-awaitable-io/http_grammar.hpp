@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a client and a server read alike in HTTP/1.1: words, numbers, lists, fields.
-// Lifetime what a function gives is a part of what it was given.
-// Rule     a whole text comes in, without the end of its line. One that does not fit the grammar
-//          gives nothing: how lenient to be with it is the caller's to say.
+// The HTTP/1.1 syntax that a client and a server share: words, numbers, lists, fields.
+// Lifetime what a function returns is a part of its argument.
+// Rule     an argument is a whole text, without the end of its line. For one that does not fit the
+//          grammar the result is empty, and the caller decides how lenient to be.
 // See      rfc9110, sections 5.5 and 5.6; rfc9112, section 5
 #pragma once
 
@@ -19,7 +19,7 @@ namespace uring::http {
 
 enum class body_end {
   none,     // there is no body
-  counted,  // after so many bytes
+  counted,  // after a number of bytes
   chunked,  // with the chunk of size 0
   at_eof,   // when the server closes the connection
 };
@@ -36,7 +36,7 @@ enum class body_end {
   return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z');
 }
 
-// Letters, digits, and some bytes more; a table, because most bytes of a head are looked up.
+// Letters, digits, and some more bytes. It is a table because most bytes of a head are looked up.
 class byte_set {
  public:
   explicit constexpr byte_set(std::string_view others) noexcept {
@@ -64,12 +64,12 @@ inline constexpr byte_set token_bytes{"!#$%&'*+-.^_`|~"};
   return !text.empty() && token_bytes.has_all_of(text);
 }
 
-// Whatever the case of their letters.
+// True if the two are the same but for the case of their letters.
 [[nodiscard]] constexpr bool same_word(std::string_view left, std::string_view right) noexcept {
   return std::ranges::equal(left, right, [](char a, char b) { return lower(a) == lower(b); });
 }
 
-// Without the blanks and tabs at both ends.
+// Returns the text without the blanks and tabs at both ends.
 [[nodiscard]] constexpr std::string_view trimmed(std::string_view text) noexcept {
   const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
@@ -77,7 +77,7 @@ inline constexpr byte_set token_bytes{"!#$%&'*+-.^_`|~"};
   return text;
 }
 
-// All of `text` must be digits of that base, at least one, and no more than fit.
+// `text` must consist of digits of that base, at least one, and the number must fit in 64 bits.
 [[nodiscard]] inline std::optional<std::uint64_t> read_number(std::string_view text, int base) {
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();

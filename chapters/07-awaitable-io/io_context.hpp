@@ -6,7 +6,7 @@
 // Threads  the one that made it.
 // Errors   std::system_error if the ring fails. An exception that escapes a spawned task stops all
 //          of them, and run() throws it when they have ended.
-// Rule     no frame is destroyed while the kernel works for it.
+// Rule     no frame is destroyed while a request of it is in flight.
 #pragma once
 
 #include <chrono>

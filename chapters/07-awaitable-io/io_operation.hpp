@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From here on user_data points at one of these: a function that is called with each completion.
+// From this chapter on user_data points at an io_operation, whose function gets each completion.
 // Lifetime from its start to its final completion (the one without IORING_CQE_F_MORE) it must stay
 //          where it is, because the kernel holds its address.
 // Rule     user_data is never a descriptor: its number is reused. An object in flight is not.
@@ -13,7 +13,7 @@
 
 namespace uring {
 
-// Its place in a list is for a canceler, see canceler.hpp.
+// It is a list_link because a canceler keeps a list of its operations, see canceler.hpp.
 class io_operation : public list_link {
  public:
   // Called once for each completion. The coroutine that it resumes may destroy `self`.

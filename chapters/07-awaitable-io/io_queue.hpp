@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A ring with an io_operation behind every request: started here, and told here how it ended.
+// A ring with an io_operation behind every request: it starts requests and delivers completions.
 // Owns     the ring. Operations belong to the code that starts them, see io_operation.hpp.
 // Lifetime it must outlive every operation that was started on it.
-// Threads  the one that made it; only another ring's msg_ring_op reaches it from elsewhere.
+// Threads  the one that made it; other threads reach it only by their own ring's msg_ring_op.
 // Errors   std::system_error if the ring takes no more requests.
 // Rule     a completion is copied out and the queue advanced before any operation hears of it.
 // See      io_uring_enter(2), io_uring_cancelation(7)
@@ -71,10 +71,10 @@ class io_queue {
   // The canceler of operations that are started under no other. It ends nothing.
   [[nodiscard]] canceler& own_canceler() noexcept { return own_canceler_; }
 
-  // How many operations have not had their final completion delivered, and messages are waited for.
+  // How many final completions are still to be delivered, and how many messages are expected.
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_ + expected_; }
 
-  // Ends the use of the ring: nothing is delivered or started any more. True if nobody has the
+  // Ends the use of the ring: nothing is delivered or started any more. True if the kernel has no
   // address of a frame or a buffer any more, so that frames may be destroyed.
   [[nodiscard]] bool close() noexcept {
     is_closed_ = true;
@@ -84,13 +84,13 @@ class io_queue {
   }
 
   // Messages go to `receiver`, which must outlive the queue or be replaced; without one (null) they
-  // are dropped. A message is not in flight here, unless a task waits for it, and has said so.
+  // are dropped. A message counts as in flight only if a task has called expect_message().
   void set_receiver(message_receiver* receiver) noexcept { receiver_ = receiver; }
   void expect_message() noexcept { ++expected_; }  // it will come, whatever is canceled
   void message_has_come() noexcept { --expected_; }
   static constexpr std::uint64_t message_bit = 1;  // no operation has an odd address
 
-  // For io_uring_register_*(3) and for a message's address; its queues are ours.
+  // For io_uring_register_*(3) and for the address of a message. Do not use the ring's queues.
   [[nodiscard]] ::io_uring& handle() noexcept { return ring_.handle(); }
 
  private:
@@ -99,7 +99,7 @@ class io_queue {
     void watch(io_operation&) noexcept override {}
   };
   // With IOSQE_CQE_SKIP_SUCCESS a request completes only if it fails, and then the rest of its
-  // chain does not complete. The chain's last one, without the flag, is counted for all of them.
+  // chain does not complete. The last request, without the flag, is counted for the whole chain.
   [[nodiscard]] static bool completes(const ::io_uring_sqe& sqe) noexcept {
     if ((sqe.flags & IOSQE_CQE_SKIP_SUCCESS) == 0) return true;
     assert((sqe.flags & IOSQE_IO_LINK) != 0 && "nothing would tell how it ended");
@@ -138,7 +138,7 @@ class io_queue {
     cancel_due_ = false;
   }
 
-  // While stopping, an operation on its way to wait may have been missed by the last cancel.
+  // While stopping: the last cancel may have missed an operation that was only about to wait.
   [[nodiscard]] std::optional<std::chrono::milliseconds> wait_at_most() const noexcept {
     if (is_stopping_) return cancel_again_ms;
     return std::nullopt;
@@ -150,7 +150,7 @@ class io_queue {
   std::size_t in_flight_ = 0;
   std::size_t expected_ = 0;  // messages
   bool is_stopping_ = false;
-  bool cancel_due_ = false;  // something may be in flight that was not asked to end
+  bool cancel_due_ = false;  // something may be in flight that was not canceled yet
   bool is_closed_ = false;
   message_receiver* receiver_ = nullptr;
   idle_canceler own_canceler_{*this};

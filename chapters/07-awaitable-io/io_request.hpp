@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One request to the kernel, as something that a coroutine awaits: what every operation is made of.
+// One request to the kernel that a coroutine can await. Every operation is made of this.
 // Owns     what its `prepare` holds, such as a timespec; never a descriptor or a buffer.
 // Lifetime while it is awaited it lives in the awaiting frame, which must not be destroyed then.
 //          Descriptors and buffers must live until co_await has returned.
@@ -38,7 +38,7 @@ struct [[nodiscard("nothing is submitted until it is awaited")]] io_request {
   Prepare prepare;
 };
 
-// The type of co_await's result: prepare.result(done) makes it, or else it is an io_result.
+// Makes the result of co_await: prepare.result(done) if there is such a function, or an io_result.
 template <typename Prepare>
 auto result_of(const Prepare& prepare, const completion& done) {
   if constexpr (requires { prepare.result(done); }) {
@@ -52,7 +52,7 @@ auto result_of(const Prepare& prepare, const completion& done) {
 // an SQE.
 inline constexpr std::size_t transfer_bytes_max = 0x7fff'f000;
 
-// The beginning of `bytes`, if there are more than that: then the transfer is short.
+// At most the first transfer_bytes_max of `bytes`. If there are more, the transfer is short.
 template <typename Byte>
 [[nodiscard]] std::span<Byte> transferable(std::span<Byte> bytes) noexcept {
   return bytes.first(std::min(bytes.size(), transfer_bytes_max));
@@ -62,7 +62,7 @@ template <typename Byte>
 // stays in the awaiting frame until co_await has returned.
 template <typename Prepare>
 class io_awaiter : public io_operation {
-  // A temporary with a destructor beside co_await is what GCC 12 gets wrong.
+  // GCC 12 miscompiles a temporary with a destructor beside co_await.
   static_assert(std::is_trivially_destructible_v<Prepare>, "prepare must hold plain values only");
 
  public:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// From a host's name to the addresses that a client may try.
+// Turns a host's name into the addresses that a client may try.
 // Owns     nothing; an address is a value.
 // Threads  any. It blocks its thread, for seconds if a name server is silent: the ring has no
 //          operation for names. A program with other clients to serve asks on another thread.
-// Errors   std::runtime_error with the resolver's words.
+// Errors   std::runtime_error with the resolver's message.
 // See      getaddrinfo(3), getnameinfo(3)
 #pragma once
 
@@ -40,7 +40,7 @@ inline peer_address to_peer_address(const ::sockaddr& address, ::socklen_t bytes
   return peer;
 }
 
-// At least one, in the order in which they are to be tried.
+// Returns at least one address, in the order in which a client should try them.
 inline std::vector<peer_address> resolve(const std::string& host, std::uint16_t port) {
   ::addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;

@@ -4,8 +4,8 @@
 // A client may be lenient where a server must not be, so lines may end with LF alone.
 // Lifetime the reason is a copy.
 // Errors   bad_response, whose text says what came.
-// Rule     a chunked body is chunked whatever Content-Length says; two lengths that differ are no
-//          length; a body of unknown coding is not guessed at.
+// Rule     a chunked body is chunked whatever Content-Length says. Two different lengths, or an
+//          unknown coding of the body, make the response bad: the client does not guess.
 // See      rfc9112, sections 4, 5 and 6
 #pragma once
 
@@ -27,7 +27,7 @@ class bad_response : public std::runtime_error {
       : std::runtime_error{"the server's answer: " + printable(what)} {}
 
  private:
-  // A part of `what` came from the server, and a terminal takes some bytes for commands.
+  // A part of `what` came from the server, and a terminal would take some bytes as commands.
   static std::string printable(std::string what) {
     std::ranges::replace_if(what, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
     return what;
@@ -41,7 +41,7 @@ struct response_head {
   std::uint64_t body_bytes = 0;  // if counted
 };
 
-// How many bytes of `received` are the head, its empty line included; nothing if that has not come.
+// How many bytes the head has, with its empty line. Nothing if the empty line has not come yet.
 [[nodiscard]] inline std::optional<std::size_t> head_bytes(std::string_view received) {
   for (std::size_t end = received.find('\n'); end != std::string_view::npos;
        end = received.find('\n', end + 1)) {
@@ -68,7 +68,7 @@ struct response_head {
   return line;
 }
 
-// "HTTP/1.1 200 OK", also without a reason.
+// "HTTP/1.1 200 OK"; the reason may be missing.
 [[nodiscard]] inline response_head parse_status_line(std::string_view line) {
   const auto digit = [&line](std::size_t at) { return is_digit(line[at]); };
   const bool is_one = line.starts_with("HTTP/1.") && line.size() >= 12 && digit(7) &&

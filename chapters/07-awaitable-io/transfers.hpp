@@ -3,7 +3,7 @@
 // Lifetime the queue, the descriptor and the bytes must live until the task has ended.
 // Threads  the one that runs the queue.
 // Errors   std::system_error that begins with what was tried.
-// Rule     one of them in flight for a descriptor, or their bytes mix.
+// Rule     a descriptor may have only one of them in flight, or their bytes mix.
 #pragma once
 
 #include <poll.h>
@@ -18,7 +18,7 @@
 
 namespace uring {
 
-// To a file, a pipe or a terminal, from its current position on.
+// Writes to a file, a pipe or a terminal, from its current position on.
 inline task<> write_all(io_handle io, int fd, std::span<const std::byte> data) {
   while (!data.empty()) {
     const io_result written = co_await write_op(io, fd, data);
@@ -31,7 +31,7 @@ inline task<> write_all(io_handle io, int fd, std::span<const std::byte> data) {
   }
 }
 
-// To a socket.
+// Sends to a socket.
 inline task<> send_all(io_handle io, int socket, std::span<const std::byte> data) {
   while (!data.empty()) {
     const io_result sent = co_await send_op(io, socket, data);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Takes the body out of the received bytes, however they are cut into pieces.
-// Owns     the beginning of a line that has not come whole, at most line_bytes_max.
+// Owns     the beginning of a line whose end has not come yet, at most line_bytes_max.
 // Lifetime what take() returns is a part of what it was given.
 // Threads  one at a time.
 // Errors   bad_response if the framing is broken.
@@ -33,8 +33,8 @@ class body_decoder {
     if (ends_ == body_end::chunked) place_ = place::size_line;
   }
 
-  // Removes from the front of `received` what it has understood, and returns the next bytes of the
-  // body among that: empty only if `received` is, or at the end.
+  // Removes what it has decoded from the front of `received`, and returns the bytes of the body in
+  // it. The result is empty only if `received` is empty or the body has ended.
   [[nodiscard]] std::string_view take(std::string_view& received) {
     while (!received.empty() && place_ != place::end) {
       if (place_ == place::data) return take_data(received);
@@ -43,7 +43,7 @@ class body_decoder {
     return {};
   }
 
-  // The server has closed the connection: for a body that ends so, this is the end.
+  // The server has closed the connection. A body of the kind body_end::at_eof is then complete.
   void on_eof() noexcept {
     if (ends_ == body_end::at_eof) place_ = place::end;
   }
@@ -65,7 +65,7 @@ class body_decoder {
     return data;
   }
 
-  // A whole line, or nothing: then its beginning is kept.
+  // Returns a whole line. If its end has not come yet, keeps its beginning and returns nothing.
   std::optional<std::string> take_line_of_framing(std::string_view& received) {
     const std::size_t end = received.find('\n');
     const bool is_whole = end != std::string_view::npos;
@@ -94,7 +94,7 @@ class body_decoder {
   }
 
   body_end ends_;
-  std::uint64_t left_;  // of the body if counted, of the chunk if chunked
+  std::uint64_t left_;  // bytes left of the body if counted, of the chunk if chunked
   place place_ = place::data;
   std::string line_;
   std::size_t trailer_lines_ = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A cancel that is answered with -EALREADY may have done nothing: a worker of the kernel had the
-// request in its hands, and then laid it down to wait. So the canceler has to ask once more.
-// Owns     the operation that hears the answers to cancels, and a timer.
+// A cancel that completes with -EALREADY may have done nothing: a worker thread of the kernel was
+// running the request, and then left it waiting. So the canceler has to ask once more.
+// Owns     the operation that receives the results of cancels, and a timer.
 // Lifetime it is a part of its queue.
 // Threads  the one that runs the queue.
-// Rule     it costs no request as long as no cancel is answered so.
+// Rule     it makes no request as long as no cancel completes with -EALREADY.
 // See      io_uring_prep_cancel(3)
 #pragma once
 
@@ -26,10 +26,10 @@ class cancel_reminder {
 
   explicit cancel_reminder(Queue& queue) noexcept : queue_{queue} {}
 
-  // For cancels, and for other requests whose result nobody needs.
+  // The operation for cancels, and for other requests whose result nobody needs.
   [[nodiscard]] io_operation& unheard() noexcept { return answer_; }
 
-  // `canceled` is asked to ask again, if need be, until it goes.
+  // If need be, calls canceled.ask_again() until its operations have ended or it is destroyed.
   void remind(canceler& canceled) noexcept { canceled_.push_back(canceled); }
 
  private:

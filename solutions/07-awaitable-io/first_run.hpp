@@ -16,14 +16,14 @@ namespace uring {
 
 inline constexpr int nested_starts_max = 100;
 
-// The coroutines that the outermost run_to_first_wait() will run: first come, first served.
+// The coroutines that the outermost run_to_first_wait() will run, in the order of their starts.
 class late_starts {
  public:
   [[nodiscard]] bool empty() const noexcept { return taken_ == handles_.size(); }
 
   void push_back(std::coroutine_handle<> started) { handles_.push_back(started); }
 
-  // Erasing each one would move all others each time: so they are erased when half are taken.
+  // Erasing each handle would move all others each time, so they are erased when half are taken.
   std::coroutine_handle<> pop_front() noexcept {
     const std::coroutine_handle<> first = handles_[taken_++];
     if (2 * taken_ >= handles_.size()) {
@@ -43,16 +43,16 @@ class late_starts {
   }
 
   std::vector<std::coroutine_handle<>> handles_;
-  std::size_t taken_ = 0;  // so many of them are taken, from the front
+  std::size_t taken_ = 0;  // how many were taken from the front
 };
 
-// The list of this thread. It is short.
+// The list of this thread.
 [[nodiscard]] inline late_starts& late_starts_here() noexcept {
   static thread_local late_starts late;
   return late;
 }
 
-// False if there is no memory for that: then it starts at once, one call deeper.
+// False if there is no memory for the list: then the coroutine starts at once, one call deeper.
 [[nodiscard]] inline bool leave_to_outermost(std::coroutine_handle<> started) noexcept {
   try {
     late_starts_here().push_back(started);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// One GET over HTTP/1.1: every address of the host in turn, the answer's head, and all of its body.
+// One GET over HTTP/1.1: tries the host's addresses in turn, then receives the head and the body.
 // Owns     the connection, while it runs.
 // Lifetime the queue, `request` and `into` must live until the task has ended.
 // Threads  the one that runs the queue; resolve() blocks it at the beginning.
 // Errors   std::runtime_error if there is no such host, nobody answers, the answer is not 2xx, is
 //          broken, or ends before its body does; std::system_error from sockets and files.
-// Rule     the head is bounded by head_bytes_max. The body is not: it goes out as it comes in, to
-//          whatever has begin(), add() and keep(), such as a download.
+// Rule     the head is bounded by head_bytes_max. The body is not: each piece is passed on at once,
+//          to an object that has begin(), add() and keep(), such as a download.
 // See      rfc9112
 #pragma once
 
@@ -46,7 +46,7 @@ inline void refuse_gaps(const std::string& part) {
   }
 }
 
-// A literal IPv6 address stands in brackets, and the usual port is left out.
+// A literal IPv6 address is put in brackets, and the default port is left out.
 [[nodiscard]] inline std::string to_text(const get_request& request) {
   refuse_gaps(request.host);
   refuse_gaps(request.path);
@@ -66,7 +66,7 @@ class response_input {
   response_input(io_handle io, int socket) noexcept : io_{io}, socket_{socket} {}
   response_input(response_input&&) = delete;  // the kernel writes into the buffer
 
-  // The answer's head. Heads with a status of 1xx come before it, and a GET does not need them.
+  // Receives the final head. Heads with a status of 1xx may come before it, and are skipped.
   task<response_head> head() {
     while (true) {
       const std::size_t bytes = co_await bytes_of_head();
@@ -76,7 +76,7 @@ class response_input {
     }
   }
 
-  // All of the body.
+  // Receives the whole body, and gives it to `into`.
   template <typename Into>
   task<> body(const response_head& head, Into& into) {
     body_decoder decoder{head};
@@ -105,7 +105,7 @@ class response_input {
 
   // Adds the next bytes to `unread_`. False at EOF.
   task<bool> receive() {
-    std::ranges::copy(unread_, buffer_.begin());  // to the front: behind it there is room
+    std::ranges::copy(unread_, buffer_.begin());  // to the front, so that there is room after it
     unread_ = {buffer_.data(), unread_.size()};
     const std::span<char> room = std::span{buffer_}.subspan(unread_.size());
     while (true) {

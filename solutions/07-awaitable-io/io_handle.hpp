@@ -13,8 +13,8 @@
 
 namespace uring {
 
-// One pointer, because each request in a frame has one. A context becomes one by itself, so that
-// recv_op(context, …) reads as it should; so does a canceler.
+// It is one pointer in size, because each request in a frame holds one. A context converts to it
+// implicitly, so that one can write recv_op(context, …), and so does a canceler.
 class io_handle {
  public:
   io_handle(io_queue& queue) noexcept  // NOLINT(google-explicit-constructor)
@@ -31,7 +31,7 @@ class io_handle {
     return true;
   }
 
-  // A worker of the kernel that is interrupted by a cancel says -EINTR: that is canceled, too.
+  // A cancel that interrupts a worker thread of the kernel gives -EINTR: that is canceled, too.
   [[nodiscard]] completion as_canceled(completion done) const noexcept {
     if (done.res == -EINTR && is_canceled()) done.res = -ECANCELED;
     return done;

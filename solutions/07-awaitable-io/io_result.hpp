@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // How a request ended: a count or a descriptor, or an error.
-// Owns     nothing; a descriptor in it is the caller's to own.
+// Owns     nothing; the caller takes ownership of a descriptor in it.
 // Errors   a value that the caller has to look at. or_throw() throws it as a std::system_error, for
 //          callers that cannot handle it.
-// Rule     EOF is a count of 0, no error. What happens every day (reset, canceled, timed out) is
-//          decided here; an exception is for what this program cannot go on with.
+// Rule     EOF is a count of 0, not an error. Ends that happen every day (reset, canceled, timed
+//          out) are values; an exception is for a failure after which the program cannot go on.
 // See      io_uring_enter(2) for what `res` holds, operation by operation
 #pragma once
 
@@ -36,7 +36,7 @@ class [[nodiscard]] io_result {
   // True if nothing has happened, and the same request may be made again.
   [[nodiscard]] bool is_passing() const noexcept { return res_ == -EINTR || res_ == -EAGAIN; }
 
-  // The count, or std::system_error whose text begins with what was tried.
+  // Returns the count, or throws a std::system_error whose text begins with `tried`.
   std::size_t or_throw(std::string_view tried) const {
     if (res_ < 0) common::throw_error(res_, tried);
     return count();

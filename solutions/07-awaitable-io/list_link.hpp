@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A list whose elements hold their own place in it, so that one can leave without a search.
-// Lifetime an element unlinks itself before it goes, and the list is empty before it goes.
+// A list whose elements hold their own links, so that an element can be removed without a search.
+// Lifetime an element must be unlinked, and the list must be empty, before it is destroyed.
 #pragma once
 
 #include <cassert>
@@ -14,7 +14,7 @@ class list_link {
 
   [[nodiscard]] bool is_linked() const noexcept { return next_ != nullptr; }
 
-  // Leaves the list it is in, if any.
+  // Removes this from the list that it is in, if any.
   void unlink() noexcept {
     if (!is_linked()) return;
     before_->next_ = next_;
@@ -40,7 +40,7 @@ class linked_list {
 
   [[nodiscard]] bool empty() const noexcept { return ends_.next_ == &ends_; }
 
-  // Of a list that is not empty.
+  // The list must not be empty.
   [[nodiscard]] T& front() const noexcept { return static_cast<T&>(*ends_.next_); }
   [[nodiscard]] T& back() const noexcept { return static_cast<T&>(*ends_.before_); }
 
@@ -51,17 +51,17 @@ class linked_list {
     link.before_->next_ = ends_.before_ = &link;
   }
 
-  // Takes the first out of a list that is not empty.
+  // Removes the first element and returns it. The list must not be empty.
   T& pop_front() noexcept {
     T& first = front();
     static_cast<list_link&>(first).unlink();
     return first;
   }
 
-  // Empties the list and touches no element: they are gone, and did not unlink themselves.
+  // Empties the list without touching the elements, which have been destroyed while linked.
   void forget() noexcept { ends_.next_ = ends_.before_ = &ends_; }
 
-  // Calls `visit` with each element, from the first to the last. It may not unlink any.
+  // Calls `visit` with each element, from the first to the last. `visit` may not unlink any.
   template <typename Visit>
   void for_each(Visit visit) {
     for (list_link* each = ends_.next_; each != &ends_; each = each->next_) {

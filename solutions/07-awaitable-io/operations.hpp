@@ -7,8 +7,8 @@
 //          co_await has returned. A duration is copied into the request.
 // Threads  the one that runs the queue.
 // Errors   the io_result's; see io_request.hpp.
-// Rule     sockets stay blocking: the kernel waits in our stead. One send in flight a connection.
-// See      io_uring_enter(2), io_uring_prep_recv(3) and its kin
+// Rule     sockets stay blocking: the kernel waits for us. A connection has one send in flight.
+// See      io_uring_enter(2), io_uring_prep_recv(3) and the like
 #pragma once
 
 #include <liburing.h>
@@ -27,7 +27,7 @@
 
 namespace uring {
 
-// Completes at once, with 0. On the way other tasks may run: a nop is also how a task yields.
+// Completes in the next turn, with 0. Other tasks may run before that, so a nop can yield to them.
 inline auto nop_op(const io_handle& io) {
   return io_request{io, [](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); }};
 }
@@ -39,7 +39,7 @@ inline auto poll_op(const io_handle& io, int fd, unsigned events) {
 
 // ---- sockets ----
 
-// Completes with a client's descriptor. It ends with that one: the next needs another.
+// Completes with a client's descriptor. The next client needs another accept_op.
 inline auto accept_op(const io_handle& io, int listener) {
   return io_request{io, [=](::io_uring_sqe& sqe) {
                       ::io_uring_prep_accept(&sqe, listener, nullptr, nullptr, SOCK_CLOEXEC);
@@ -61,7 +61,7 @@ inline auto recv_op(const io_handle& io, int fd, std::span<std::byte> into, int 
                     }};
 }
 
-// Completes with how many bytes it took, which may be a part.
+// Completes with the number of bytes it took, which may be fewer than `data` has.
 inline auto send_op(const io_handle& io, int fd, std::span<const std::byte> data,
                     int flags = MSG_NOSIGNAL) {
   return io_request{io, [=, data = transferable(data)](::io_uring_sqe& sqe) {
@@ -90,8 +90,8 @@ inline auto shutdown_op(const io_handle& io, int fd, int how) {
 
 // ---- time ----
 
-// As the kernel wants it: whole seconds, and nanoseconds from 0 to 999,999,999. `after` is not
-// negative.
+// The kernel's form of a duration: whole seconds, and nanoseconds from 0 to 999,999,999. `after`
+// must not be negative.
 [[nodiscard]] inline ::__kernel_timespec to_timespec(std::chrono::nanoseconds after) {
   // --8<-- [start:task-07-5b]
   const auto whole = std::chrono::floor<std::chrono::seconds>(after);
@@ -112,15 +112,15 @@ struct prepare_timeout {
   }
 };
 
-// Completes with -ETIME when `after` has passed, at once if that was before now: that is how a
-// timeout succeeds.
+// Completes with -ETIME when `after` has passed, and at once if `after` is negative. -ETIME is how
+// a timeout succeeds.
 inline auto timeout_op(const io_handle& io, std::chrono::nanoseconds after) {
   return io_request{io, prepare_timeout{to_timespec(std::max(after, std::chrono::nanoseconds{0}))}};
 }
 
 // ---- another ring ----
 
-// Sends a message: `to`, whose own thread will see it, gives `word` and `value` to its receiver.
+// Sends a message: `to` gives `word` and `value` to its receiver, on the thread that runs `to`.
 // `word` must be even, and `to` must live until this has completed.
 inline auto msg_ring_op(const io_handle& io, io_queue& to, std::uint64_t word, std::int32_t value) {
   assert((word & io_queue::message_bit) == 0 && "this bit tells a message from an operation");

@@ -6,7 +6,7 @@
 // Threads  the one that runs the queue.
 // Errors   the io_result's; see io_request.hpp.
 // Rule     a path that begins with no slash is looked up in `folder`: a descriptor or AT_FDCWD.
-// See      io_uring_prep_openat(3), io_uring_prep_statx(3) and their kin
+// See      io_uring_prep_openat(3), io_uring_prep_statx(3) and the like
 #pragma once
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace uring {
 
 // ---- a file ----
 
-// Completes with a descriptor, closed on exec.
+// Completes with a descriptor that is closed on exec.
 inline auto openat_op(const io_handle& io, int folder, const char* path, int flags,
                       ::mode_t mode = 0) {
   return io_request{io, [=](::io_uring_sqe& sqe) {
@@ -39,7 +39,7 @@ inline auto fsync_op(const io_handle& io, int fd, unsigned flags = 0) {
   return io_request{io, [=](::io_uring_sqe& sqe) { ::io_uring_prep_fsync(&sqe, fd, flags); }};
 }
 
-// As sync_file_range(2): 0 bytes are all from `offset` on.
+// As sync_file_range(2): a `bytes` of 0 means all from `offset` on.
 inline auto sync_file_range_op(const io_handle& io, int fd, unsigned bytes, std::uint64_t offset,
                                int flags) {
   return io_request{io, [=](::io_uring_sqe& sqe) {
@@ -47,7 +47,7 @@ inline auto sync_file_range_op(const io_handle& io, int fd, unsigned bytes, std:
                     }};
 }
 
-// `mask` as STATX_SIZE; `into` is filled in when it has completed.
+// `mask` is STATX_SIZE, for example. The kernel fills in `into` before this completes.
 inline auto statx_op(const io_handle& io, int folder, const char* path, int flags, unsigned mask,
                      struct ::statx& into) {
   return io_request{io, [=, to = &into](::io_uring_sqe& sqe) {

@@ -45,12 +45,12 @@ struct score {
 task<bool> catch_ball(io_context& context, int from, std::int64_t& ball) {
   const io_result caught =
       co_await uring::read_op(context, from, std::as_writable_bytes(std::span{&ball, 1}));
-  co_return caught.or_throw("read") == sizeof ball;  // 0: EOF, nobody will throw any more
+  co_return caught.or_throw("read") == sizeof ball;  // 0 is EOF: no ball will come any more
 }
 // --8<-- [end:catch]
 
 // --8<-- [start:ping]
-// Serves, and closes its pipe after the last round: EOF is how the other one learns of the end.
+// Serves, and closes its pipe after the last round: by EOF the other task learns of the end.
 task<> ping(io_context& context, common::unique_fd in, common::unique_fd out, std::int64_t rounds,
             score& count) {
   for (std::int64_t round = 0; round < rounds; ++round) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Does something when a scope is left, whatever way it is left.
+// Runs an action when a scope is left, in whatever way it is left.
 // Owns     the action.
 // Lifetime what the action refers to must outlive the scope; in a coroutine, the frame.
 // Threads  the scope's.
 // Errors   the action must not throw: that ends the program.
-// Rule     give it a name. A nameless one does its work at once.
+// Rule     give the object a name. Without a name it is a temporary, and its action runs at once.
 #pragma once
 
 #include <type_traits>

@@ -45,7 +45,7 @@ class spawned_tasks {
 
   void destroy_all() noexcept;
 
-  // For frames that the kernel will never let go of: a leak is better than a write into them.
+  // For frames that the kernel may write to at any time: a leak is better than a freed frame.
   void abandon() noexcept;
 
  protected:
@@ -59,7 +59,7 @@ class spawned_tasks {
   };
 
   virtual void on_failure() {}  // a first exception has escaped
-  // The last task has ended. Returns the coroutine that goes on now.
+  // Called when the last task has ended. Returns the coroutine to resume next.
   virtual std::coroutine_handle<> on_empty() noexcept { return std::noop_coroutine(); }
 
   static keeper keep(spawned_tasks& all, task<> started);
@@ -88,7 +88,7 @@ struct spawned_tasks::keeper_promise : list_link {
     void await_resume() const noexcept {}
   };
 
-  // [dcl.fct.def.coroutine] gives the promise what the coroutine gets.
+  // The promise gets the coroutine's parameters, see [dcl.fct.def.coroutine].
   keeper_promise(spawned_tasks& keeps, const task<>&) noexcept : all{keeps} {
     all.running_.push_back(*this);
     ++all.size_;
