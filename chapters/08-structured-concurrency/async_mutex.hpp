@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Mutual exclusion between coroutines: one that has to wait suspends, and the thread goes on.
-// Owns     the list of those that wait; each wait lives in its coroutine's frame.
+// Owns     the list of waiting coroutines; each wait lives in its coroutine's frame.
 // Lifetime it must outlive every guard and every wait.
 // Threads  the one that runs the queue: it guards what a coroutine does across several awaits, not
 //          memory against another thread.
 // Errors   unlocking terminates if the ring takes no more requests. A canceled wait gives a guard
 //          that holds nothing.
-// Rule     first come, first served. To unlock is to hand the lock to the next in line, which the
-//          loop resumes: a thousand short holders in a row are no thousand calls deep.
+// Rule     first come, first served. To unlock is to hand the lock to the next in line. The loop
+//          resumes that one, so that a thousand short holders do not nest a thousand calls.
 #pragma once
 
 #include <cassert>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Ends operations in flight on request: those that were started through this source.
+// Cancels the operations that were started through it, when it is asked to.
 // Owns     nothing; it lists the operations that are in flight.
 // Lifetime it must outlive every operation that was started through it, and its parent must outlive
 //          it, as must the queue.
 // Threads  the one that runs the queue.
-// Errors   cancel() throws std::system_error if the ring takes no more requests; the operations it
-//          had not asked by then go on.
-// Rule     canceled once and for ever: what is awaited through it afterwards ends at once with
-//          -ECANCELED. To cancel is to ask. Only the target's own completion tells how it ended.
+// Errors   cancel() throws std::system_error if the ring takes no more requests; operations that it
+//          has not asked to end by then go on.
+// Rule     it stays canceled: what is awaited through it afterwards ends at once with -ECANCELED.
+//          A cancel only asks a target to end. The target's own completion tells how it ended.
 //          A cancel does not find a request that waits in a link chain for the one before it.
 // See      io_uring_cancelation(7), io_uring_prep_cancel(3)
 #pragma once
@@ -26,8 +26,8 @@
 
 namespace uring {
 
-// A source asks these to end, too, besides operations: another source, or a coroutine that waits
-// for something other than the kernel.
+// Besides operations, a source can end these: another source, or a coroutine that waits for
+// something other than the kernel.
 class cancel_target : public list_link {
  public:
   virtual void ask_to_end() = 0;  // may start a request; resumes nothing now
@@ -43,8 +43,8 @@ struct child_of {
   cancel_source& parent;
 };
 
-// recv_op(source, …) goes to the source's queue, and the source can end it: a canceler becomes an
-// io_handle by itself.
+// recv_op(source, …) goes to the source's queue, and the source can end it: a canceler converts
+// implicitly to an io_handle.
 class cancel_source final : public canceler, private cancel_target {
  public:
   explicit cancel_source(io_queue& queue) noexcept : canceler{queue} {}
@@ -54,7 +54,7 @@ class cancel_source final : public canceler, private cancel_target {
     COURSE_TODO("08.3");
   }
   ~cancel_source() {
-    // If the ring has failed, operations go with their frames, and are not in flight any more.
+    // If the ring has failed, the frames and their operations were destroyed: none is in flight.
     if (queue().in_flight() == 0) operations_.forget();
     assert(operations_.empty() && "an operation of this source is still in flight");
   }
@@ -81,8 +81,8 @@ class cancel_source final : public canceler, private cancel_target {
   }
 
   // Starts a request, by io_uring_prep_cancel64() without flags, that cancels `target`, which is in
-  // flight. The kernel knows a target by its user_data: its address. The cancel's own answer is for
-  // nobody (start_unheard), because the target's completion tells how it ended.
+  // flight. The kernel knows a target by its user_data: its address. Nobody needs the cancel's own
+  // result (start_unheard), because the target's completion tells how it ended.
   void ask_to_end(const io_operation& target) {
     COURSE_TODO("08.3");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 08-count_chars: how often a character stands in each of many files, and in all of them.
+// 08-count_chars: counts a character in each of many files, and in all of them together.
 //
 //   ./course run 08:count_chars -- --how ring --char e docs/chapters/*.md
 #include <chrono>
@@ -29,7 +29,7 @@ char parse_char(const std::string& text) {
   throw std::runtime_error{"--char takes one character, \\n or \\t; “" + text + "” is none"};
 }
 
-// How many failed.
+// Returns how many files failed.
 std::size_t print(const uring::file_names& names, const uring::file_counts& counts) {
   uring::file_count total;
   std::size_t failures = 0;

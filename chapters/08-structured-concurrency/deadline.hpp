@@ -4,10 +4,10 @@
 // Lifetime it lives in the awaiting frame. The frame goes on only when the completions of both have
 //          come, because until then the kernel has their addresses.
 // Threads  the one that runs the queue.
-// Errors   the request's own result, but -ETIME if the deadline ended it. The part that was done
-//          by then counts: no byte that was moved is lost.
-// Rule     one completion each: a multishot request has no deadline, but a wait for its next one.
-//          The kernel asks once, and nobody asks again (cancel_reminder.hpp): not for IOSQE_ASYNC.
+// Errors   the request's own result, but -ETIME if the deadline ended it. A request that had moved
+//          some bytes by then returns their count: no byte that was moved is lost.
+// Rule     not for multishot requests, see next_within.hpp; nor for IOSQE_ASYNC, because the kernel
+//          cancels the request only once, and cancel_reminder.hpp does not repeat that.
 // See      io_uring_prep_link_timeout(3)
 #pragma once
 
@@ -108,7 +108,7 @@ class [[nodiscard("submitted when awaited")]] deadline_awaiter {
   }
 
   io_request<Prepare> request_;
-  std::optional<::__kernel_timespec> limit_;  // without: no deadline
+  std::optional<::__kernel_timespec> limit_;  // empty: no deadline
   deadline_operations parts_;
 };
 

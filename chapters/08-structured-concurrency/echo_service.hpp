@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A server whose stop is a tree of tasks that ends. It runs an Echo for each client that Clients
-// brings.
+// A server whose tasks are a tree, which a stop ends from the top. It runs an Echo for each client
+// that it gets from Clients.
 // Owns     its listener, and every session until it has ended.
 // Lifetime the context and `stop_fd` must outlive it.
 // Threads  the one that runs the context.
@@ -30,7 +30,7 @@
 
 namespace uring {
 
-// What a Listener's get() gives, Clients takes. It is reset when no client is taken any more.
+// Clients takes what a Listener's get() returns. The listener is reset when the accepting ends.
 template <typename Echo, typename Clients = accept_each, typename Listener = common::unique_fd>
 class echo_service {
  public:
@@ -53,8 +53,8 @@ class echo_service {
   }
 
  private:
-  // At first only the waits for more end. A while later the rest ends, too: a client that has not
-  // taken its echo by then does not get all of it.
+  // First, only the waits for more bytes end. After stop_grace_ms the rest ends, too: a client that
+  // has not taken its echo by then does not get all of it.
   task<> stop_in_order(cancel_source& over) {
     (void)co_await poll_op(over, stop_fd_, POLLIN);
     waiting_.cancel();
@@ -90,7 +90,7 @@ class echo_service {
     }
   }
 
-  // A while is enough, too: the limit may be the system's, and other programs close descriptors.
+  // The pause has a limit because other programs may close descriptors, too.
   task<> wait_for_a_client_to_leave() {
     cancel_source pause{child_of{waiting_}};
     until_one_leaves_ = &pause;
@@ -108,11 +108,11 @@ class echo_service {
   io_context& context_;
   Listener listener_;
   int stop_fd_;
-  scope sessions_{context_};                             // and the task that accepts
+  scope sessions_{context_};                             // and the task that accepts clients
   cancel_source waiting_{child_of{sessions_.source()}};  // for a client, or for a client's bytes
   cancel_source* until_one_leaves_ = nullptr;
   std::size_t left_ = 0;           // how many clients have left
-  std::size_t left_at_limit_ = 0;  // so many had left when there was no descriptor: none is news
+  std::size_t left_at_limit_ = 0;  // what left_ was when the last accept found no descriptor
   Echo echo_;
 };
 

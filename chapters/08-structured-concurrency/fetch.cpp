@@ -15,7 +15,7 @@
 
 namespace {
 
-// How many failed.
+// Returns how many fetches failed.
 std::size_t print(const std::vector<std::string>& addresses,
                   const std::vector<uring::fetched>& results, bool bodies) {
   std::size_t failures = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Several GETs at the same time, a window of them in flight, each with a deadline for all of it.
+// Several GETs, a window of them at the same time. Each has one deadline from beginning to end.
 // Owns     every connection while it is used, and the results.
 // Lifetime `context` must outlive it.
 // Threads  the one that runs `context`; resolving a name blocks it.
-// Errors   how a fetch ended is in its result, as a sentence if it failed; nothing throws for that.
-// Rule     a fetch ends with its deadline or when it is canceled, wherever it is: every wait in it
-//          listens to one source.
+// Errors   a fetch that failed has a sentence in its result; nothing throws for that.
+// Rule     a deadline or a cancel ends a fetch at any point, because every operation in it was
+//          started through one source.
 #pragma once
 
 #include <cerrno>
@@ -46,7 +46,7 @@ class fetching {
       : context_{context}, options_{options} {}
   fetching(fetching&&) = delete;  // its tasks hold its address
 
-  // The results in the order of `requests`, whatever the order of their ends.
+  // Returns the results in the order of `requests`, whichever ends first.
   task<std::vector<fetched>> run(std::vector<http::get_request> requests) {
     std::vector<fetched> results(requests.size(), fetched{{}, "not begun: another one failed"});
     cancel_source all{context_};
@@ -56,7 +56,7 @@ class fetching {
   }
 
  private:
-  // The answer or the deadline ends first, and the other one is canceled.
+  // Runs the GET and the deadline. When one of them has ended, the other is canceled.
   task<> fetch(const http::get_request& request, fetched& into, cancel_source& all) {
     cancel_source own{child_of{all}};
     into = co_await first_of(own, get(request, own), give_up(own));

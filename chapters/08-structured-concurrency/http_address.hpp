@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The request that an address on a command line stands for.
-// Errors   std::runtime_error with the address.
+// Turns an address on a command line into a request.
+// Errors   std::runtime_error that names the address.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace uring::http {
 
-// 1 to 65535, in digits; else nothing.
+// Digits for a number from 1 to 65535; for anything else the result is empty.
 [[nodiscard]] inline std::optional<std::uint16_t> parse_port(std::string_view text) {
   std::uint16_t port = 0;
   const char* const end = text.data() + text.size();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Does many pieces of work, and only so many of them at a time.
+// Does many pieces of work, but at most `window` of them at a time.
 // Lifetime `others` and `work` must live until the task has ended.
 // Threads  the one that runs the io_context.
-// Errors   the first exception of `work` cancels `others`; it is thrown when all that was begun has
-//          ended. Nothing new is begun after a cancel.
-// Rule     `window` workers, each of which takes the next piece when it is done with one: so there
-//          are never more in flight, and never fewer as long as there are pieces.
+// Errors   the first exception of `work` cancels `others`, and is thrown when all pieces that were
+//          begun have ended. No piece is begun after a cancel.
+// Rule     there are `window` workers, each of which takes the next piece when it has ended one: so
+//          never more are in flight, and never fewer as long as there are pieces.
 #pragma once
 
 #include <cstddef>

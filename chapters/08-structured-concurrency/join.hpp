@@ -4,8 +4,8 @@
 // Lifetime the counter and the frames live in the coroutine that joins.
 // Threads  the one that runs the io_context.
 // Errors   co_await counter throws the first exception that was reported with failed().
-// Rule     join what was started. The count is one more than the tasks: that one is the joiner's,
-//          so that tasks which have all ended before it waits do not resume it.
+// Rule     join what was started. The count is one more than the tasks, and the joiner takes that
+//          one: if all tasks end before the joiner waits, they do not resume it.
 #pragma once
 
 #include <cassert>
@@ -30,8 +30,8 @@ class join_counter {
     if (first_error_ == nullptr) first_error_ = std::move(error);
   }
 
-  // A task has ended. Returns the coroutine that goes on now: after the last arrival the joiner,
-  // before that std::noop_coroutine(), which stands for none.
+  // A task has ended. Returns the coroutine to resume: after the last arrival the joiner, before
+  // that std::noop_coroutine(), which stands for none.
   [[nodiscard]] std::coroutine_handle<> arrive() noexcept {
     COURSE_TODO("08.1");
   }
@@ -52,8 +52,8 @@ class join_counter {
   std::exception_ptr first_error_;
 };
 
-// The frame around a joined task: at its end the thread goes where the counter says. A coroutine
-// that returns one takes the counter as its first parameter.
+// The frame around a joined task: at its end it resumes the coroutine that arrive() returns. A
+// coroutine that returns a joined_frame takes the counter as its first parameter.
 class joined_frame {
  public:
   struct promise_type;
@@ -83,7 +83,7 @@ struct joined_frame::promise_type {
     void await_resume() const noexcept {}
   };
 
-  // [dcl.fct.def.coroutine] gives the promise what the coroutine gets.
+  // The promise gets the coroutine's parameters, see [dcl.fct.def.coroutine].
   template <typename... Rest>
   explicit promise_type(join_counter& joins, const Rest&...) noexcept : counter{joins} {}
 
@@ -98,8 +98,8 @@ struct joined_frame::promise_type {
   join_counter& counter;
 };
 
-// Awaits `joined` by as_outcome(), which does not throw, and keeps how it ended. If it threw,
-// counter.failed() is told first, and then `others` are canceled.
+// Awaits `joined` by as_outcome(), which does not throw, and keeps its outcome. If the task threw,
+// tells counter.failed() first, and then cancels `others`.
 template <typename T>
 joined_frame join_or_cancel(join_counter& counter, cancel_source& others, task<T> joined,
                             outcome<T>& into) {

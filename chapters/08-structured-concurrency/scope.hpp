@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A place that tasks are spawned into, and that is not left before they have ended.
+// Keeps the tasks that are spawned into it. Its run() does not return before all have ended.
 // Owns     the frames of its tasks, and the source that ends them.
 // Lifetime it lives in the frame of the coroutine that awaits run(). The destructor asserts that
 //          nothing is in flight for a task that is left.
 // Threads  the one that runs the queue.
 // Errors   the first exception that escapes one of its tasks cancels the others; run() throws it.
 //          spawn() throws std::bad_alloc, and then nothing was spawned.
-// Rule     no task outlives its scope, nor do a task's parameters: so it may refer to all that
-//          the frame around the scope has. Between the first spawn() and the end that frame does
-//          not run, so it cannot throw past a task.
+// Rule     no task outlives its scope, nor do a task's parameters: so a task may refer to all that
+//          the frame around the scope has. While tasks run, that frame waits in run(), so that it
+//          cannot throw past a task.
 #pragma once
 
 #include <cassert>
@@ -26,7 +26,7 @@ namespace uring {
 class scope final : private spawned_tasks {
  public:
   explicit scope(io_queue& queue) noexcept : queue_{queue}, source_{queue} {}
-  // Canceled also when `above` is: its source is a child of that one.
+  // This scope is canceled when `above` is: its source is a child of that one.
   scope(io_queue& queue, child_of above) : queue_{queue}, source_{above} {}
   ~scope() {
     assert((empty() || queue_.in_flight() == 0) && "a task of this scope is still at work");
@@ -48,7 +48,7 @@ class scope final : private spawned_tasks {
     start(std::move(started));
   }
 
-  // recv_op(all.source(), …) ends when the scope is canceled.
+  // A recv_op(all.source(), …), for example, ends when the scope `all` is canceled.
   [[nodiscard]] cancel_source& source() noexcept { return source_; }
   void cancel() { source_.cancel(); }
 

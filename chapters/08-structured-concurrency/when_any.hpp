@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The first of several tasks to end.
+// Runs several tasks at the same time, and returns the result of the first one to end.
 // Owns     the tasks, until all have ended.
 // Lifetime `losers` must live until then.
 // Threads  the one that runs the io_context.
@@ -35,7 +35,7 @@ struct first_ended {
   outcome<T> result;
 };
 
-// The first to end leaves its index and its outcome, and cancels the others. A later one leaves
+// The first task to end leaves its index and its outcome, and cancels the others. Later ones leave
 // nothing.
 template <typename T>
 joined_frame race([[maybe_unused]] join_counter& counter, cancel_source& losers, task<T> runner,

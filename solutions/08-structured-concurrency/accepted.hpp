@@ -21,7 +21,7 @@ struct [[nodiscard]] accepted {
   common::unique_fd client;
 };
 
-// One accept after the other. Chapter 10 has another way to get clients, with the same functions.
+// Makes one accept after the other. Chapter 10 has another class with the same functions.
 class accept_each {
  public:
   accept_each(cancel_source& waiting, int listener) noexcept

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// One client's echo, in which every wait has an end: by a deadline, or by a cancel.
+// One client's echo, in which a deadline or a cancel ends every wait.
 // Owns     nothing; a buffer in each frame.
-// Lifetime it must outlive the tasks that run() gives out, and the sources must outlive it.
+// Lifetime it must outlive the tasks that run() returns, and the sources must outlive it.
 // Threads  the one that runs the context.
 // Errors   none: how a connection ends concerns that client only. std::system_error from the ring.
-// Rule     a client is idle when for idle_timeout nothing came from it and it took nothing of ours.
+// Rule     a client is idle when it has sent nothing and taken nothing for idle_timeout.
 // See      tcp(7), SIOCOUTQ
 #pragma once
 
@@ -31,7 +31,7 @@ class bounded_echo {
  public:
   static constexpr std::size_t buffer_bytes = 4096;
 
-  // A cancel of `waiting` ends waits for more bytes, one of `given_up` ends waits for room, too.
+  // A cancel of `waiting` ends waits for more bytes; one of `given_up` also ends waits for room.
   bounded_echo(std::optional<std::chrono::nanoseconds> idle_timeout, cancel_source& waiting,
                cancel_source& given_up) noexcept
       : idle_timeout_{idle_timeout}, waiting_{waiting}, given_up_{given_up} {}
@@ -53,7 +53,7 @@ class bounded_echo {
   }
 
  private:
-  // Gives bytes that come in time. During a stop it gives bytes that have arrived, and then EOF.
+  // Receives bytes that come in time. During a stop, receives what has arrived, and then EOF.
   // A client that still takes what it was sent is not idle: it gets the same time again.
   task<io_result> receive(int socket, std::span<std::byte> into) {
     std::optional<int> before;
@@ -70,8 +70,8 @@ class bounded_echo {
     co_return there.error() == EAGAIN ? io_result{0} : there;
   }
 
-  // Sends some of it; -ETIME if the client has taken nothing for idle_timeout. A send that can be
-  // done at once needs no deadline, and nearly every one can.
+  // Sends some of `data`; -ETIME if the client has taken nothing for idle_timeout. Nearly every
+  // send is done at once, and then needs no deadline.
   task<io_result> send(int socket, std::span<const std::byte> data) {
     const io_result at_once =
         co_await send_op(given_up_, socket, data, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -84,8 +84,8 @@ class bounded_echo {
     }
   }
 
-  // How much the client's kernel has not acknowledged yet. A socket becomes writable only when a
-  // third of its buffer is free; until then this tells a slow reader from one that stopped.
+  // How many bytes the client's kernel has not acknowledged. A socket becomes writable only when a
+  // third of its buffer is free; until then this number tells a slow reader from one that stopped.
   static int bytes_not_taken(int socket) {
     int bytes = 0;
     common::check(::ioctl(socket, SIOCOUTQ, &bytes), "ioctl(SIOCOUTQ)");

@@ -42,7 +42,7 @@ class body_in_memory {
   std::string body_;
 };
 
-// The body.
+// Returns the body.
 inline task<std::string> bounded_get(io_handle io, const get_request& request) {
   body_in_memory body;
   co_await get(io, request, body);

@@ -24,7 +24,7 @@ using uring::io_context;
 using uring::io_result;
 using uring::task;
 
-// Two sheets of paper, on which answers are written. Every question uses the same two.
+// Two sheets of paper: buffers for the answers. Every question uses the same two.
 using sheet = std::array<char, 8>;
 using sheets = std::array<sheet, 2>;
 
@@ -47,7 +47,7 @@ task<> note_answer(io_context& context, int socket, sheet& paper, first_answer& 
   first.came.resolve();
 }
 
-// Asks both servers, and goes on at the first answer. The other task is forgotten, and receives.
+// Asks both, and goes on at the first answer. The other task is forgotten, but it still receives.
 task<> ask_naively(io_context& context, const two_servers& servers, sheets& paper,
                    first_answer& first) {
   context.spawn(note_answer(context, servers.quick.ours.get(), paper[0], first));
@@ -74,7 +74,7 @@ std::string text_of(const sheet& paper) {
   return {paper.data(), paper.size()};
 }
 
-// The second question, on clean sheets: nobody answers it, and the first one's late answer comes.
+// The second question, on clean sheets. Nobody answers it, but the late answer to the first comes.
 task<> second_question(io_context& context, const two_servers& servers, sheets& paper) {
   paper = {};
   for (sheet& each : paper) each.fill('.');

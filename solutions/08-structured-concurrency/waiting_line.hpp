@@ -6,9 +6,9 @@
 // Threads  the one that runs the queue.
 // Errors   give_to_first() throws std::system_error if the ring takes no more requests.
 // Rule     a T is a guard or a lease: its destructor brings back what it holds, unless it is empty.
-//          So a T that was given to a frame that is destroyed before it goes on is not lost. The
-//          loop resumes the coroutine (by a NOP), and not give_to_first(): a thousand short waits
-//          in a row are no thousand calls deep.
+//          So nothing is lost if a frame is destroyed after it was given a T. The loop resumes the
+//          coroutine (by a NOP), and not give_to_first(), so that a thousand short waits do not
+//          nest a thousand calls.
 #pragma once
 
 #include <liburing.h>
@@ -40,12 +40,12 @@ class waiting_line {
 };
 
 // T given = co_await line_place: empty if the source was canceled before. Without a source (null)
-// it waits however long it takes. The place in the line is its list_link.
+// nothing ends the wait early. The place in the line is its list_link.
 template <typename T>
 class [[nodiscard("it waits when it is awaited")]] waiting_line<T>::place : public list_link {
  public:
   place(waiting_line& line, cancel_source* source) noexcept : line_{line}, source_{source} {}
-  ~place() { unlink(); }  // its frame may be destroyed while it stands in line
+  ~place() { unlink(); }  // its frame may be destroyed while it waits
 
   bool await_ready() const noexcept { return source_ != nullptr && source_->is_canceled(); }
   void await_suspend(std::coroutine_handle<> awaiting) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All of several tasks, at the same time.
+// Runs several tasks at the same time, and waits for all of them.
 // Owns     the tasks, until all have ended.
 // Lifetime `others` must live until then.
 // Threads  the one that runs the io_context.
@@ -25,7 +25,7 @@
 
 namespace uring {
 
-// In a tuple a task<> has the place of a std::monostate.
+// In the tuple of results, a task<> has a std::monostate.
 template <typename T>
 using value_or_nothing = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
@@ -59,7 +59,7 @@ task<std::tuple<value_or_nothing<T>...>> when_all(cancel_source& others, task<T>
       results);
 }
 
-// The same for as many tasks as there are at run time; the results in the tasks' order.
+// The same for tasks whose number is known at run time. The results are in the tasks' order.
 template <typename T>
   requires(!std::is_reference_v<T>)
 task<std::vector<value_or_nothing<T>>> when_all(cancel_source& others, std::vector<task<T>> tasks) {
