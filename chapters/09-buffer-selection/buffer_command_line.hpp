@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --buffers and --buffer-size, as every server of the course takes them from here on.
+// The flags --buffers and --buffer-size. From this chapter on, every server takes them.
 // Lifetime the flag_set must not outlive it.
 #pragma once
 

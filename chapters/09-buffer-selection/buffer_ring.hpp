@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A ring of buffers that this program fills and the kernel empties, with no request and no system
-// call for either: the third ring that both share.
-// Owns     the ring's memory and its registration; the buffers are the caller's.
+// A ring of buffers, the third ring that we share with the kernel. We put buffers in and the kernel
+// takes them out, and neither needs a request or a system call.
+// Owns     the ring's memory and its registration; the caller owns the buffers.
 // Lifetime the queue and every buffer that was given must outlive it. No request that selects from
 //          the group may be in flight when it ends.
 // Threads  the one that runs the queue.
@@ -27,8 +27,8 @@
 
 namespace uring {
 
-// The tail lies over the first entry's unused bytes. In the kernel's own header of Debian 12 it
-// does not, in C++: then every buffer would stand eight bytes off.
+// The tail shares the first entry's unused bytes. In C++, the kernel's own header of Debian 12 puts
+// the entries behind the tail: then every entry would be eight bytes off.
 static_assert(offsetof(::io_uring_buf_ring, bufs) == 0,
               "include <liburing.h> before other headers");
 static_assert(sizeof(::io_uring_buf) == 16);
@@ -64,7 +64,7 @@ class buffer_ring final : public buffer_supply {
  private:
   [[nodiscard]] std::size_t bytes() const noexcept { return entries_ * sizeof(::io_uring_buf); }
 
-  // Zeroed memory that begins at a page, as the kernel demands.
+  // Maps zeroed memory that begins at a page, as the kernel demands.
   void map() {
     constexpr int access = PROT_READ | PROT_WRITE;
     void* const memory = ::mmap(nullptr, bytes(), access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

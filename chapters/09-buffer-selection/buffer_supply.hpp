@@ -10,9 +10,9 @@
 
 namespace uring {
 
-// A group's number, as SQEs name it. A ring may have several.
+// The number of a group, by which SQEs name it. A ring may have several groups.
 using buffer_group = std::uint16_t;
-// A buffer's number within its group, as a completion names it.
+// The number of a buffer within its group, by which completions name it.
 using buffer_id = std::uint16_t;
 
 inline constexpr std::size_t buffers_max = 32768;  // the kernel's limit for a buffer ring

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The echo of any number of clients, in buffers that belong to all: none while a client is silent.
+// The echo for all clients, in buffers that they share: a silent client has none.
 // Owns     nothing. One object serves all clients: what belongs to one of them is local to run().
 // Lifetime pool and sources outlive every run().
 // Threads  the one that runs the queue.
@@ -25,7 +25,7 @@ namespace uring {
 
 class pool_echo {
  public:
-  // When `waiting` is canceled, nobody waits for more bytes; when `given_up` is, nor for room.
+  // A cancel of `waiting` ends waits for more bytes; one of `given_up` also ends waits for room.
   pool_echo(buffer_pool& pool, cancel_source& waiting, cancel_source& given_up) noexcept
       : pool_{pool}, waiting_{waiting}, given_up_{given_up} {}
 
@@ -36,8 +36,8 @@ class pool_echo {
       cancel_source& source = stops ? given_up_ : waiting_;
       received got = co_await recv_op(source, socket, pool_, stops ? MSG_DONTWAIT : 0);
       if (got.result.error() == ENOBUFS) {
-        // Every buffer may have come home since the kernel said so, in the same turn. Then there is
-        // no return to wait for.
+        // Every buffer may have been returned since the kernel said ENOBUFS, in the same turn. Then
+        // there is no return to wait for.
         if (pool_.lent() == 0) continue;
         got = co_await recv_into_next_return(source, socket, pool_);
       }
@@ -45,8 +45,8 @@ class pool_echo {
       if (got.result.error() == ECANCELED || got.result.is_passing()) continue;
       if (!got.result || got.result.count() == 0) co_return;
       // Send it back out of the buffer, without a wait (MSG_DONTWAIT: -EAGAIN or a short count).
-      // Copy the bytes that the socket did not take into a vector, and let the buffer go home; only
-      // then await send_rest(). Continue if all was sent, co_return if the client is lost.
+      // Copy the bytes that the socket did not take into a vector, and end the lease; only then
+      // await send_rest(). Continue if all was sent, co_return if the client is lost.
       COURSE_TODO("09.4");
     }
   }

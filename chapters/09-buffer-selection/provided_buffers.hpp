@@ -4,8 +4,8 @@
 // Lifetime the queue must outlive it, and so must every buffer that was given.
 // Threads  the one that runs the queue.
 // Errors   std::system_error out of the queue's turn() if the kernel has no memory for its list.
-// Rule     a request a buffer and a completion a buffer: what chapter 09 counts, and then does
-//          without.
+// Rule     each buffer costs a request and a completion, which chapter 09 counts, and then saves by
+//          a buffer ring.
 // See      io_uring_prep_provide_buffers(3)
 #pragma once
 
@@ -41,7 +41,7 @@ class provided_buffers final : public buffer_supply {
 
   io_queue& queue_;
   buffer_group group_;
-  io_operation provided_{&on_provided};  // of every request: they say nothing but that
+  io_operation provided_{&on_provided};  // for every request: their completions have no other news
 };
 
 }  // namespace uring

@@ -4,9 +4,9 @@
 // Owns     the memory of all buffers.
 // Lifetime the queue and the supply outlive it; it outlives every lease and every wait.
 // Threads  the one that runs the queue.
-// Errors   std::bad_alloc. A return terminates if the ring takes no more requests.
-// Rule     a lease is short. It is held while our own code runs, and never while we wait for a
-//          client.
+// Errors   std::bad_alloc. The return of a buffer terminates the program if the ring takes no more
+//          requests.
+// Rule     a lease is short: it is held while our own code runs, never while we wait for a client.
 #pragma once
 
 #include <sys/socket.h>
@@ -31,7 +31,7 @@ namespace uring {
 
 class buffer_pool;
 
-// One buffer that is not the kernel's at present. It goes home with this object.
+// A buffer that the pool has lent. It is returned when this object is destroyed.
 class [[nodiscard]] buffer_lease {
  public:
   buffer_lease() noexcept = default;
@@ -61,7 +61,7 @@ struct buffer_options {
 
 class buffer_pool {
  public:
-  // Gives all of them to the kernel.
+  // Gives all buffers to the kernel.
   buffer_pool(io_queue& queue, buffer_supply& supply, const buffer_options& options);
   buffer_pool(buffer_pool&&) = delete;  // leases hold its address
   ~buffer_pool() { assert(lent_ == 0 && "a buffer is still lent"); }
@@ -77,7 +77,7 @@ class buffer_pool {
     return buffer_lease{*this, id};
   }
 
-  // const buffer_lease next = co_await pool.next_return(source): the next buffer that comes home,
+  // const buffer_lease next = co_await pool.next_return(source): the next buffer that is returned,
   // first come first served; an empty lease if the source was canceled before.
   [[nodiscard]] waiting_line<buffer_lease>::place next_return(cancel_source& source) noexcept {
     return {line_, &source};
@@ -90,7 +90,7 @@ class buffer_pool {
     return {memory_.get() + id * options_.bytes, options_.bytes};
   }
 
-  // A lease has ended. Unless a coroutine waits, the buffer goes home to the kernel.
+  // A lease has ended. Unless a coroutine waits, the buffer goes back to the kernel.
   void take_back(buffer_id id) {
     if (!line_.empty()) return hand_on(id);
     --lent_;
@@ -134,7 +134,7 @@ inline std::span<std::byte> buffer_lease::bytes() const noexcept {
   return pool_->bytes_of(id_);
 }
 
-// How a recv ended whose buffer is the pool's.
+// How a recv into a buffer of the pool ended.
 struct [[nodiscard]] received {
   io_result result;
   buffer_lease lease;
@@ -146,9 +146,9 @@ struct [[nodiscard]] received {
   }
 };
 
-// For a client whose bytes have come when no buffer was left: waits for the next buffer that comes
-// home, and receives into it at once (MSG_DONTWAIT). The result is -EAGAIN if the bytes are gone by
-// then or never came, and -ECANCELED if `source` was canceled first.
+// For a client whose bytes have come when no buffer was left: waits until the next buffer is
+// returned, and receives into it without a wait (MSG_DONTWAIT). The result is -EAGAIN if there are
+// no bytes any more or never were, and -ECANCELED if `source` was canceled first.
 inline task<received> recv_into_next_return(cancel_source& source, int fd, buffer_pool& from) {
   // --8<-- [start:task-09-3b]
   buffer_lease next = co_await from.next_return(source);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 09-first-pool: provided buffers as most programs begin with them, with the defect they are copied
-// with. The page explains it; tests/09-buffer-selection shows it. Do not start from it.
+// 09-first-pool: provided buffers as most programs use them at first, with a defect that is often
+// copied. The page explains it; tests/09-buffer-selection shows it. Do not start from this file.
 //
 //   ./course run 09:first-pool --solution -- --port 9000
 #include <liburing.h>

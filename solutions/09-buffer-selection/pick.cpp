@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 09-pick: what a completion says of the buffer that the kernel has picked. Two buffers, one
-// socket.
+// 09-pick: shows what a completion says about the buffer that the kernel has picked, with two
+// buffers and one socket.
 //
 //   ./course run 09:pick
 #include <liburing.h>
