@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 10-many: one request, many completions; and two ways in which it ends.
+// 10-many: shows one request with many completions, and two ways in which it ends.
 //
 //   ./course run 10:many
 #include <liburing.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Requests that are submitted once: for all clients of a listener, for all bytes of a client. A
-// stream makes items of their completions.
+// Requests that are submitted once, for all clients of a listener or for all bytes of a client. A
+// stream turns their completions into items.
 // Lifetime descriptors stay open until the stream has ended; the pool outlives every item.
 // Threads  the one that runs the queue.
 // Errors   the item's result. -EMFILE ends an accept, and -ENOBUFS a recv: bytes have come, and no
 //          buffer is left.
-// Rule     an item owns what its completion has brought: a descriptor, a buffer. While a recv is
-//          armed it takes buffers, whether anybody takes its items or not.
+// Rule     an item owns what its completion has brought: a descriptor or a buffer. While a recv is
+//          armed, it takes buffers even if nobody takes its items.
 // See      io_uring_prep_multishot_accept(3), io_uring_prep_recv_multishot(3)
 #pragma once
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A multishot request as a stream: a coroutine awaits one item after the other.
-// Owns     the items that have come and that nobody has taken.
+// A multishot request as a stream, from which a coroutine awaits one item after the other.
+// Owns     the items that have come and were not taken yet.
 // Lifetime from the first next() until end() has returned it stays where it is:
 //          co_await finally(consume(stream), stream.end()).
 // Threads  the one that runs the queue.
 // Errors   an item says how its completion ended. -ECANCELED: `io` was canceled or its queue stops.
 // Rule     next() arms the request, and arms it again only when it has ended and all items are
-//          taken. A final completion may bring an item like any other; if the request was asked to
-//          end, -ECANCELED is its end and no item.
+//          taken. A final completion may bring an item like any other; but if the request was asked
+//          to end, a final -ECANCELED is not an item.
 #pragma once
 
 #include <cassert>
@@ -65,7 +65,7 @@ class stream final : private multishot_request {
     return first;
   }
 
-  // An item that no completion has brought.
+  // Makes an item for an error that no completion has reported.
   [[nodiscard]] item failed_with(int error) const {
     return result_of(prepare_, {.user_data = 0, .res = -error, .flags = 0});
   }
@@ -74,7 +74,7 @@ class stream final : private multishot_request {
   template <typename>
   friend class patient_next;
 
-  // No item is there, and `consumer` is about to wait. False if none can come: then it does not.
+  // No item is there, and `consumer` is about to wait. False if none can come: then it goes on.
   bool wait(std::coroutine_handle<> consumer) {
     assert(!consumer_ && "one coroutine at a time waits for a stream");
     if (!ensure_armed(prepare_)) return false;
@@ -102,7 +102,7 @@ class stream final : private multishot_request {
     std::exchange(consumer_, nullptr).resume();
   }
 
-  // Nobody waits for `got`: keeps it, as the last of arrived_. A request that is faster than its
+  // No consumer waits for `got`: keeps it, as the last of arrived_. A request faster than its
   // consumer would fill the memory, or take all buffers of a pool: from items_max_ items on it is
   // asked to end.
   void keep(item got) {

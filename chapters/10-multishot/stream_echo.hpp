@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The echo of any number of clients, whose bytes come by themselves.
+// The echo for all clients, each of which has one multishot recv for all of its bytes.
 // Owns     nothing. One object serves all clients: what belongs to one of them is local to run().
 // Lifetime pool and sources outlive every run().
 // Threads  the one that runs the queue.
@@ -27,7 +27,7 @@ namespace uring {
 
 class stream_echo {
  public:
-  // When `waiting` is canceled, nobody waits for more bytes; when `given_up` is, nor for room.
+  // A cancel of `waiting` ends waits for more bytes; one of `given_up` also ends waits for room.
   stream_echo(buffer_pool& pool, cancel_source& waiting, cancel_source& given_up) noexcept
       : pool_{pool}, waiting_{waiting}, given_up_{given_up}, one_by_one_{pool, waiting, given_up} {}
 
@@ -43,7 +43,7 @@ class stream_echo {
     for (;;) {
       received got = co_await arriving.next();
       if (got.result.error() == ENOBUFS) {
-        // Every buffer may have come home since the kernel said so: then none is to be waited for.
+        // Every buffer may have been returned since the kernel said ENOBUFS: then do not wait.
         if (arriving.is_armed() || pool_.lent() == 0) continue;
         got = co_await recv_into_next_return(waiting_, socket, pool_);
       }
@@ -55,8 +55,8 @@ class stream_echo {
       if (!sent && !sent.is_passing()) co_return;
       const std::span<const std::byte> left = got.bytes().subspan(sent ? sent.count() : 0);
       if (left.empty()) continue;
-      // The client does not read. Copy what is left, and return the buffer. Who else holds buffers
-      // for this client, and who would take more while we wait? Then await one_by_one_.send_rest(),
+      // The client does not read. Copy what is left, and end the lease. What else holds buffers for
+      // this client, and what would take more while we wait? Then await one_by_one_.send_rest(),
       // which is false if the client is lost.
       COURSE_TODO("10.5");
     }

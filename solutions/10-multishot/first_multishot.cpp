@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 10-first-multishot: a multishot accept as most programs begin with it, with the defect it is
-// copied with. The page explains it; tests/10-multishot shows it. Do not start from it.
+// 10-first-multishot: a multishot accept as most programs use it at first, with a defect that is
+// often copied. The page explains it; tests/10-multishot shows it. Do not start from this file.
 //
 //   ./course run 10:first-multishot --solution -- --port 9000 --descriptors 20
 #include <liburing.h>
@@ -32,7 +32,7 @@ struct tag {
 };
 static_assert(sizeof(tag) == sizeof(std::uint64_t), "fits into user_data");
 
-// By descriptor, what each client has said.
+// The bytes that each client has sent, by its descriptor.
 std::map<int, std::array<char, 2048>> buffers;
 
 void set_tag(::io_uring_sqe& sqe, const tag& says) {
@@ -82,7 +82,7 @@ void on_completion(uring::ring& ring, const uring::completion& done) {
   }
 }
 
-// The limit is near then. The usual one is 1,024.
+// Makes the limit small, so that it is soon reached. The usual limit is 1,024.
 void limit_descriptors(std::int64_t to) {
   ::rlimit limit{};
   common::check(::getrlimit(RLIMIT_NOFILE, &limit), "getrlimit");

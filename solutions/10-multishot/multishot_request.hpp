@@ -4,8 +4,8 @@
 //          has its address.
 // Threads  the one that runs the queue.
 // Errors   std::system_error if the ring takes no more requests.
-// Rule     at most one is in flight. It has ended with its final completion, the one without
-//          IORING_CQE_F_MORE, whatever the res of that one says. To cancel it is to ask.
+// Rule     at most one is in flight. It ends with its final completion, the one without
+//          IORING_CQE_F_MORE, whatever the res of that says. A cancel only asks it to end.
 // See      io_uring_multishot(7), io_uring_prep_cancel(3)
 #pragma once
 
@@ -82,7 +82,7 @@ class multishot_request : public io_operation {
   }
 
  private:
-  // What the kernel knows this request by: the address that start() gave it.
+  // The address that start() gave the kernel: the kernel knows this request by it.
   io_operation* user_data() noexcept { return this; }
 
   io_handle io_;

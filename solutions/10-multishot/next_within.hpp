@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Waits for the next item of a stream that may end early: by a cancel, or when their time is up.
+// A wait for the next item of a stream. A cancel or a deadline can end the wait early.
 // Lifetime the stream and the source outlive the wait.
 // Threads  the one that runs the queue.
-// Errors   the item's: -ECANCELED or -ETIME if the wait has ended and nothing came.
-// Rule     only the wait ends. The request stays in flight, and what it brings later is for the
-//          next wait: no item is lost. One request may serve many waits, each with a limit of its
+// Errors   the item's result: -ECANCELED or -ETIME if the wait has ended before an item came.
+// Rule     only the wait ends. The request stays in flight, and the next wait gets what it brings
+//          later: no item is lost. One request may serve many waits, each with a limit of its
 //          own.
 #pragma once
 
@@ -78,7 +78,7 @@ task<typename stream<Prepare>::item> too_late(stream<Prepare>& from, cancel_sour
   co_return from.failed_with(ended.error());
 }
 
-// The next item, or one with -ETIME if none has come after `at_most`.
+// Returns the next item, or one with -ETIME if none has come within `at_most`.
 template <typename Prepare>
 task<typename stream<Prepare>::item> next_within(stream<Prepare>& from,
                                                  std::chrono::nanoseconds at_most) {

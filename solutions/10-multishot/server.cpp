@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 10-server: the echo server that asks once for all clients, and once for all bytes of a client.
+// 10-server: the echo server with one accept for all clients, and one recv for each of them.
 //
 //   ./course run 10 -- --port 9000
 #include <utility>

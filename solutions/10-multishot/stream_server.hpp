@@ -17,7 +17,7 @@
 
 namespace uring {
 
-// The service takes its clients from it.
+// The echo_service takes its clients from this.
 class streamed_clients {
  public:
   streamed_clients(cancel_source& waiting, int listener) : clients_{waiting, {listener}} {}
