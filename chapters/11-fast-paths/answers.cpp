@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 11-answers: what the kernel answers to the requests of this chapter, one small case after the
-// other.
+// 11-answers: shows what the kernel answers to the requests of this chapter, one small case after
+// the other.
 //
 //   ./course run 11:answers -- --about links
 #include "answers.hpp"

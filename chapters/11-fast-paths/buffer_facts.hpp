@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which operations on a socket take a registered buffer, and whether a zero-copy send copies.
+// Finds out which operations on a socket take a registered buffer, and whether zero-copy copies.
 // Errors   std::system_error.
 // See      io_uring_prep_send_zc(3): IORING_SEND_ZC_REPORT_USAGE
 #pragma once
@@ -21,11 +21,11 @@
 
 namespace uring {
 
-// A socket to which ten bytes have come, and a buffer for them, to prepare a request with.
+// Prepares a request for a socket to which ten bytes have come, and a buffer for them.
 using ten_bytes = std::array<char, 10>;
 using prepare_transfer = void(::io_uring_sqe& sqe, int socket, ten_bytes& buffer);
 
-// All completions of one request; the buffer is registered.
+// Returns all completions of one request, which gets a registered buffer.
 inline std::vector<completion> transfer(prepare_transfer* prepare) {
   ten_bytes buffer{};
   const tcp_pair sockets = connect_to_ourselves();

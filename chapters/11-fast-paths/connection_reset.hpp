@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The end of a connection whose peer does not take what we have sent: the kernel drops it.
+// Ends a connection whose peer does not take what we have sent: the kernel drops those bytes.
 // Lifetime reset_on_cancel ends before its source and before the socket is closed.
 // Threads  the one that runs the queue.
-// Rule     the peer sees a reset, ECONNRESET, and not the EOF of an answer that is complete.
+// Rule     the peer sees a reset, ECONNRESET, and not the EOF that follows a complete answer.
 // See      connect(2): AF_UNSPEC, tcp(7)
 #pragma once
 
@@ -20,8 +20,8 @@ inline void reset_connection(int socket) noexcept {
   (void)::connect(socket, &nobody, sizeof nobody);
 }
 
-// const reset_on_cancel hang_up{source, socket}: from here to the end of the scope, a cancel resets
-// the connection.
+// const reset_on_cancel hang_up{source, socket}: until the end of the enclosing block, a cancel of
+// `source` resets the connection.
 class [[nodiscard("it needs a name to live until the end of the scope")]] reset_on_cancel final
     : cancel_target {
  public:

@@ -4,9 +4,9 @@
 // Owns     nothing; the slot holds the file.
 // Lifetime the slot must live until co_await has returned.
 // Threads  the one that runs the queue.
-// Errors   the io_result's. EINVAL: the flags have O_CLOEXEC or SOCK_CLOEXEC, which belong to a
-//          descriptor's number, and here is none.
-// Rule     we choose the slot, from reserve(). IORING_FILE_INDEX_ALLOC lets the kernel choose, but
+// Errors   the io_result's. EINVAL if the flags have O_CLOEXEC or SOCK_CLOEXEC: these belong to a
+//          descriptor's number, and a slot has none.
+// Rule     we choose the slot, by reserve(). IORING_FILE_INDEX_ALLOC lets the kernel choose, but
 //          liburing 2.3 turns it into an ordinary openat(2), and an openat_direct of no slot.
 // See      io_uring_prep_accept_direct(3), io_uring_prep_openat_direct(3)
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace uring {
 
-// A request that fills a slot: of `open`, which prepares it.
+// A request that fills a slot. `open` prepares it.
 template <typename Open>
 struct prepare_into_slot {
   Open open;
@@ -49,8 +49,8 @@ inline auto openat_direct_op(const io_handle& io, int folder, const char* path, 
   return io_request{io, prepare_into_slot<decltype(open)>{open, &into}};
 }
 
-// Empties the slot, by a request of the next batch: a slot that just ends costs a system call. The
-// request names the slot by itself, and does not take IOSQE_FIXED_FILE.
+// Empties the slot, by a request of the next batch. A file_slot that is destroyed with its file
+// costs a system call. The request names the slot in its own way: do not add IOSQE_FIXED_FILE.
 struct prepare_close_direct {
   file_slot* slot;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A chain of requests on a ring of its own, and what it tells the program that waits: 11-facts is
-// made of these. It is written by hand, because the runtime wants a completion for each request.
+// A chain of requests on a ring of its own, and what its completions say: 11-facts uses these.
+// It is written by hand, because the runtime wants a completion for each request.
 // Errors   std::system_error if the ring fails.
 #pragma once
 

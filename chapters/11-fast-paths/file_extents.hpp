@@ -3,7 +3,7 @@
 // were never written, and are not copied.
 // Lifetime the descriptor must outlive it.
 // Threads  one at a time.
-// Errors   none: a file system that knows nothing of holes has data from one end to the other.
+// Errors   none: on a file system that does not report holes, all of the file is data.
 // See      lseek(2): SEEK_DATA, SEEK_HOLE
 #pragma once
 
@@ -26,7 +26,7 @@ struct extent {
 
 class file_extents {
  public:
-  // Of the first `size` bytes, in pieces of at most `bytes_max`.
+  // The extents of the first `size` bytes, in pieces of at most `bytes_max`.
   file_extents(int fd, std::uint64_t size, std::uint64_t bytes_max) noexcept
       : fd_{fd}, size_{size}, bytes_max_{bytes_max} {}
 
@@ -39,7 +39,7 @@ class file_extents {
   }
 
  private:
-  // From at_ on: where data begins, and where it ends.
+  // Finds where the next data at or after at_ begins, and where it ends.
   void find_data() noexcept {
     if (at_ == size_) return;
     const ::off_t begin = ::lseek(fd_, static_cast<::off_t>(at_), SEEK_DATA);

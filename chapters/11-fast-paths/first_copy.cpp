@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 11-first-copy: a copy by linked requests as most begin with it, with the defect that it is
-// copied with. The page explains it; tests/11-fast-paths shows it. Do not start from it.
+// 11-first-copy: a copy by linked requests as most programs make it at first, with a defect that is
+// often copied. The page explains it; tests/11-fast-paths shows it. Do not start from this file.
 //
 //   ./course run 11:first-copy --solution -- SOURCE TARGET
 #include <fcntl.h>

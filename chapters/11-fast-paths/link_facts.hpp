@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How often a chain wakes the program, and how a request ends that is linked to a short transfer.
+// Shows how often a chain wakes the program, and how a request linked to a short transfer ends.
 // Errors   std::system_error.
 // See      io_uring_enter(2): IOSQE_IO_LINK, IOSQE_CQE_SKIP_SUCCESS
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Linked requests, as something that a coroutine awaits: a few of different kinds, or many of one.
+// Linked requests that a coroutine can await: a few of different kinds, or many of one kind.
 // Owns     the requests and their operations.
 // Lifetime they live in the awaiting frame, which goes on when all of them are over.
 // Threads  the one that runs the queue.
@@ -67,7 +67,7 @@ auto linked(const io_request<Prepare>&... requests) noexcept {
   return linked_awaiter<Prepare...>{IOSQE_IO_LINK, requests...};
 }
 
-// Each begins when the one before it has ended, in whatever way.
+// Each request begins when the one before it has ended, even if that one failed.
 template <typename... Prepare>
 auto hard_linked(const io_request<Prepare>&... requests) noexcept {
   return linked_awaiter<Prepare...>{IOSQE_IO_HARDLINK, requests...};
@@ -77,7 +77,7 @@ auto hard_linked(const io_request<Prepare>&... requests) noexcept {
 
 enum class chain_answers {
   each,  // every request completes, and wakes up the program
-  one,   // only the last one does, or the one that has broken the chain
+  one,   // only the last request completes, or the one that has broken the chain
 };
 
 // linked_steps chain{io, steps, chain_answers::one}; co_await chain. It is awaited once.
@@ -102,7 +102,7 @@ class linked_steps {
   [[nodiscard]] const std::vector<Prepare>& steps() const noexcept { return steps_; }
   // With chain_answers::one, the step that has completed: all before it have succeeded in full.
   [[nodiscard]] std::size_t answered() const noexcept { return chain_.answered(); }
-  // How a step has ended that has completed.
+  // How a completed step has ended.
   [[nodiscard]] auto result(std::size_t i) const {
     return result_of(steps_[i], io_.as_canceled(parts_[i].done));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file in memory, with a text.
-// Owns     the returned descriptor is the caller's.
+// Makes a file in memory that holds a text.
+// Owns     nothing: the caller owns the returned descriptor.
 // Errors   std::system_error.
 #pragma once
 

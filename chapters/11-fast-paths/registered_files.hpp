@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Files that the kernel has looked up already: a table of a queue, whose slots requests name in
 // place of descriptors.
-// Owns     the registration, one for each queue. A slot keeps its file open, whatever becomes of
-//          the descriptor that it was added by.
+// Owns     the registration, of which a queue has at most one. A slot keeps its file open, even if
+//          the descriptor by which it was added is closed.
 // Lifetime the queue outlives the table, and the table outlives every slot.
 // Threads  the one that runs the queue.
 // Errors   std::system_error if the kernel refuses the table (EBUSY: the queue has one already) or
@@ -35,7 +35,7 @@ struct file_ref {
 
 class registered_files;
 
-// A place in the table. It goes back, and its file with it, when this object ends.
+// A place in the table. The destructor takes its file out, and makes the place free again.
 class [[nodiscard]] file_slot {
  public:
   file_slot() noexcept = default;
@@ -59,7 +59,7 @@ class [[nodiscard]] file_slot {
   }
   [[nodiscard]] bool holds_file() const noexcept { return holds_file_; }
 
-  // For those who fill or empty it: add(), and the requests of direct_operations.hpp.
+  // For the code that fills or empties it: add(), and the requests of direct_operations.hpp.
   void set_filled() noexcept { holds_file_ = true; }
   void set_empty() noexcept { holds_file_ = false; }
 
@@ -88,7 +88,7 @@ class registered_files {
   [[nodiscard]] std::size_t size() const noexcept { return slots_; }
   [[nodiscard]] std::size_t used() const noexcept { return used_; }
 
-  // A free slot without a file, for a request that brings one. An empty object: none is free.
+  // A free slot without a file, for a request that brings one. The object is empty if none is free.
   [[nodiscard]] file_slot reserve() noexcept {
     if (free_.empty()) return {};
     const int index = free_.back();
@@ -111,7 +111,7 @@ class registered_files {
  private:
   friend class file_slot;
 
-  // A slot has ended. Takes its file out of the table, if it holds one: the same call, with the
+  // A slot was destroyed. Takes its file out of the table, if it holds one: the same call, with the
   // descriptor -1. Only then the index is free again (free_.push_back). If the kernel refuses, the
   // slot is not given out any more: nothing throws here.
   void take_back(int index, bool holds_file) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 11-send_file: gives a file to every client that connects, in one of three ways.
+// 11-send_file: sends a file to every client that connects, in one of three ways.
 //
 //   ./course run 11:send_file -- --port 9000 --by splice FILE
 #include <algorithm>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The parts that all kinds of echo share: a client, the loop of most kinds, and the end at a stop.
+// What all kinds of echo share: a client, the loop of most kinds, and what a stop does to a client.
 // Owns     nothing.
 // Lifetime the sources, the queue and what the clients share outlive every task.
 // Threads  the one that runs the queue.
 // Errors   how a connection ends concerns that client only.
-// Rule     a kind differs from the others in how it receives and sends, and in nothing else. So
-//          that alone makes the difference in a measurement.
+// Rule     a kind differs from the others in how it receives and sends, and in nothing else. So a
+//          measurement shows that difference alone.
 #pragma once
 
 #include <sys/socket.h>
@@ -38,7 +38,7 @@ struct variant_client {
   [[nodiscard]] int socket() const noexcept { return file.number; }
 };
 
-// Only the size of each client's own buffer, which is all that most kinds need.
+// What most kinds need: no more than the size of each client's own buffer.
 struct own_buffers {
   static constexpr std::uint8_t file_flags = 0;
 
@@ -47,8 +47,8 @@ struct own_buffers {
   std::size_t bytes;
 };
 
-// Until the client will send no more, is lost, or a stop is asked for. `receive`, `send` and, in a
-// kind that waits by a request of its own, `ready` make the requests.
+// Echoes until the client sends no more or is lost, or a stop is asked for. `receive`, `send` and,
+// in a kind that waits by a request of its own, `ready` make the requests.
 template <auto receive, auto send, auto... ready>
 task<> echo_by(variant_client client, std::span<std::byte> buffer) {
   while (true) {
@@ -70,7 +70,7 @@ task<> echo_by(variant_client client, std::span<std::byte> buffer) {
   }
 }
 
-// Gives the bytes that have arrived, and then EOF: a stop does not wait for further bytes.
+// Receives the bytes that have arrived, and then EOF: a stop does not wait for further bytes.
 struct prepare_last_recv {
   int socket;
   std::span<std::byte> into;
@@ -100,7 +100,7 @@ inline auto send_plain(const variant_client& client, std::span<const std::byte> 
 template <typename Shared>
 using echo_function = task<>(variant_client client, Shared& shared);
 
-// A kind as echo_service wants it. After a stop it echoes the bytes that have arrived.
+// Makes an Echo for echo_service of a kind. After a stop it echoes the bytes that have arrived.
 template <typename Shared, echo_function<Shared>* echo>
 class variant_echo {
  public:

@@ -30,7 +30,7 @@
 
 namespace uring {
 
-// A client's slot, with the functions of a unique_fd. The last one to leave ends the table.
+// A client's slot, with the functions of a unique_fd. The last client to leave destroys the table.
 class direct_client {
  public:
   direct_client(std::shared_ptr<registered_files> table, file_slot slot) noexcept
@@ -80,7 +80,7 @@ class direct_clients {
   std::shared_ptr<registered_files> table_;
 };
 
-// A buffer each; the sockets are slots.
+// Each client has a buffer; its socket is a slot.
 struct slots_and_own_buffers : own_buffers {
   static constexpr std::uint8_t file_flags = IOSQE_FIXED_FILE;
   using own_buffers::own_buffers;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The fixed kind: READ_FIXED and WRITE_FIXED, in buffers whose pages the kernel keeps.
-// Owns     all buffers: one piece of memory, registered as one.
+// Owns     the memory of all buffers, registered as one buffer.
 // Lifetime it outlives every client; the queue outlives it.
 // Threads  the one that runs the queue.
 // Errors   std::system_error if the memory cannot be registered: ENOMEM beyond RLIMIT_MEMLOCK.

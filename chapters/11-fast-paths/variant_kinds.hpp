@@ -50,7 +50,7 @@ inline auto recv_poll_first(const variant_client& client, std::span<std::byte> i
 
 inline constexpr auto* echo_poll_first = &echo_in_own_buffer<recv_poll_first, send_plain>;
 
-// ---- async: the kernel does not try at all, but hands both to its worker threads ----
+// ---- async: the kernel does not try first, but hands both requests to its worker threads ----
 
 inline auto recv_async(const variant_client& client, std::span<std::byte> into) {
   return with_flags(recv_plain(client, into), IOSQE_ASYNC);
@@ -64,7 +64,7 @@ inline constexpr auto* echo_async = &echo_in_own_buffer<recv_async, send_async>;
 
 // ---- recvmsg: the same bytes by the calls that take a struct msghdr ----
 
-// Both lie in the request itself, whose address stays until it has completed.
+// Both are in the request itself, which stays at its address until it has completed.
 struct one_vector {
   ::iovec bytes;
   mutable ::msghdr message{};

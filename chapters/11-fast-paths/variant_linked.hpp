@@ -22,8 +22,8 @@
 
 namespace uring {
 
-// At a stop no cancel finds a recv that waits behind its send. So the socket tells it: after
-// SHUT_RD a recv gives what has arrived, and then EOF, whenever it starts.
+// At a stop no cancel finds a recv that waits behind its send. So the stop shuts the socket down:
+// after SHUT_RD a recv gives what has arrived, and then EOF, whenever it starts.
 class no_more_bytes final : public cancel_target {
  public:
   explicit no_more_bytes(int socket) noexcept : socket_{socket} {}

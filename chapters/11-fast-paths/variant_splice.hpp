@@ -5,7 +5,7 @@
 // Threads  the one that runs the queue; the kernel's workers splice.
 // Errors   how a connection ends concerns that client only. A client for which no pipe is left gets
 //          the plain echo.
-// Rule     a worker of the kernel is blocked for as long as a splice waits: so poll first.
+// Rule     a splice that waits blocks a worker thread of the kernel, so it polls first.
 // See      splice(2), pipe(7)
 #pragma once
 
@@ -25,7 +25,7 @@
 
 namespace uring {
 
-// Nothing if the process has no descriptors left.
+// The result is empty if the process has no descriptors left.
 [[nodiscard]] inline std::optional<splice_pipe> open_pipe(std::size_t room) {
   try {
     return splice_pipe{room};

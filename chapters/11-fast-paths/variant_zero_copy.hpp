@@ -5,8 +5,8 @@
 // Threads  the one that runs the queue.
 // Errors   how a connection ends concerns that client only. Where no more memory may be locked
 //          (ENOMEM), the bytes are sent by a copy.
-// Rule     a client that does not read holds up the notification, and so its frame: when its time
-//          is over, the connection is reset.
+// Rule     a client that does not read delays the notification, and the frame waits for that. When
+//          the grace period of a stop is over, the connection is reset.
 #pragma once
 
 #include <cerrno>
@@ -22,7 +22,7 @@
 
 namespace uring {
 
-// Sends all of it. False: the client is lost.
+// Sends all of `unsent`. False if the client is lost.
 inline task<bool> send_by_copy(variant_client client, std::span<std::byte> unsent) {
   while (!unsent.empty()) {
     const io_result sent = co_await send_plain(client, unsent);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All kinds of echo: the name for --kind, a description, and the function that runs it.
+// The table of all kinds of echo: a name for --kind, a description, and the function that runs it.
 #pragma once
 
 #include <liburing.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // A send whose bytes stay where they are until the network card has them, and its two completions.
-// Lifetime it lives in the awaiting frame. The bytes are the kernel's until its last completion,
-//          the notification; that is when the frame goes on.
+// Lifetime it lives in the awaiting frame. The kernel may read the bytes until the last completion,
+//          the notification; then the frame goes on.
 // Threads  the one that runs the queue.
 // Errors   the result's io_result, which is that of the send: ENOMEM beyond RLIMIT_MEMLOCK,
 //          EOPNOTSUPP for a socket that cannot do it. A notification may follow an error, too.
 // Rule     the notification comes when the peer has the bytes: not before it reads, if its window
 //          is full. Neither a cancel nor shutdown nor close brings it; reset_connection() does.
 //          Never link it behind another request: if the chain breaks, Linux 6.18 says ECANCELED
-//          without F_MORE, and the notification follows all the same.
+//          without F_MORE, but the notification still follows.
 // See      io_uring_prep_send_zc(3), io_uring_enter(2): IORING_OP_SEND_ZC
 #pragma once
 
@@ -31,8 +31,8 @@
 
 namespace uring {
 
-// Asks the notification to say whether the bytes were copied after all, as they are on loopback.
-// Linux 6.2; before that a send with this flag ends with -EINVAL. liburing has names since 2.4.
+// Makes the notification say whether the bytes were copied after all, as they are on loopback. It
+// needs Linux 6.2: before that, a send with this flag ends with -EINVAL. liburing 2.4 has names.
 inline constexpr unsigned report_usage = 1U << 3;
 inline constexpr std::uint32_t usage_copied = 1U << 31;
 
@@ -41,7 +41,7 @@ struct [[nodiscard]] zero_copy_sent {
   bool was_copied;   // with report_usage; otherwise false
 };
 
-// The bytes, and the registered buffer that they lie in, if any: its pages need no pinning.
+// The bytes, and the registered buffer that holds them, if any: its pages need no pinning.
 struct prepare_send_zc {
   int fd;
   std::span<const std::byte> data;
@@ -66,7 +66,7 @@ class [[nodiscard("submitted when awaited")]] send_zc_op : io_operation {
         io_{io},
         prepare_{fd, transferable(data), std::nullopt, zero_copy_flags} {}
 
-  // From a registered buffer, or a part of one.
+  // Sends from a registered buffer, or from a part of one.
   send_zc_op(const io_handle& io, int fd, const fixed_buffer& data,
              unsigned zero_copy_flags = 0) noexcept
       : io_operation{&on_completion},
@@ -85,9 +85,9 @@ class [[nodiscard("submitted when awaited")]] send_zc_op : io_operation {
 
  private:
   // Two completions, or one. That of the send (sent_) says how many bytes it took, or why none.
-  // The notification has IORING_CQE_F_NOTIF, and its res is no count: with report_usage it has
-  // usage_copied or not, and without it is 0. Which of them is the last one, IORING_CQE_F_MORE
-  // says: the frame goes on after the one that does not have it, and `self` may be gone then.
+  // The notification has IORING_CQE_F_NOTIF, and its res is not a count: with report_usage it may
+  // have the bit usage_copied, otherwise it is 0. IORING_CQE_F_MORE tells which is the last: the
+  // frame goes on after the completion without that flag, and `self` may be gone then.
   static void on_completion(io_operation& self, const completion& done) {
     COURSE_TODO("11.5");
   }
@@ -100,7 +100,7 @@ class [[nodiscard("submitted when awaited")]] send_zc_op : io_operation {
 };
 static_assert(std::is_trivially_destructible_v<send_zc_op>, "it may stand beside co_await");
 
-// Sends all of it. The next send begins when the notification of the last has come.
+// Sends all of `data`. The next send begins when the notification of the last has come.
 inline task<> send_all_zc(io_handle io, int socket, std::span<const std::byte> data) {
   while (!data.empty()) {
     const zero_copy_sent sent = co_await send_zc_op{io, socket, data};

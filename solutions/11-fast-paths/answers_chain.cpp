@@ -41,7 +41,7 @@ task<> copy_ten_bytes(io_context& context, int from, int to) {
               words_for(std::get<1>(ended)).c_str());
 }
 
-// The bytes come when the chain waits for them.
+// Sends the bytes once the chain waits for them.
 task<> say_later(io_context& context, const common::local_pair& pair) {
   (void)co_await nop_op(context);
   pair.say("0123456789");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 11-copies: the same copy in four ways, and the cost of a block in each.
+// 11-copies: makes the same copy in four ways, and measures the cost of a block in each.
 //
 //   ./course run 11:copies -- --by one-answer --count 100000
 #include <fcntl.h>
@@ -52,13 +52,13 @@ common::unique_fd device(const char* path) {
   return common::unique_fd{common::check(::open(path, O_RDWR | O_CLOEXEC), path)};
 }
 
-// A worker of the kernel has to read from and write to files in memory. Devices answer at once.
+// Files in memory are read and written by the kernel's worker threads. Devices answer at once.
 two_files open_files(const std::string& which) {
   if (which == "devices") return {device("/dev/zero"), device("/dev/null")};
   return {file_in_memory(), file_in_memory()};
 }
 
-// The next blocks, of which `count` are left: no more than a chain has, and not past the end.
+// The next of the `count` - `done` blocks: no more than a chain has, and not past the file's end.
 extent next_part(std::uint64_t done, std::uint64_t count) {
   const std::uint64_t at = done % file_blocks;
   const std::uint64_t blocks = std::min({blocks_per_chain, count - done, file_blocks - at});

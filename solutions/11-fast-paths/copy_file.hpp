@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A file's copy: whole, on the disk and under its name, or not there at all.
+// Copies a file. The copy is complete, on the disk and under its name, or it does not exist.
 // Owns     what it opens, until the task has ended.
 // Lifetime the context and the source of the cancel must outlive the task.
 // Threads  the one that runs the context.
 // Errors   std::system_error, std::runtime_error: a sentence about what was tried and what failed.
-//          The target is then as it was before. Only if its folder cannot be synced, the new file
-//          is there, and a power failure may undo it.
+//          The target is then as it was before. But if its folder cannot be synced, the new file
+//          is there, and a power failure may undo that.
 // Rule     regular files only: a pipe or a device has no length that a chain could be made for.
 // See      cp(1), which copies by copy_file_range(2) and is often faster
 #pragma once
@@ -73,7 +73,7 @@ inline void check_target(const std::string& path, const copy_source& source) {
   }
 }
 
-// The memory of the blocks, and its registration: one for each chain.
+// The memory for the blocks, one for each chain, and its registration.
 class copy_buffers {
  public:
   copy_buffers(io_queue& queue, const copy_options& options)
@@ -98,12 +98,12 @@ class copy_buffers {
   registered_buffers registered_;
 };
 
-// One part after the other, as long as there are any: others take from the same.
+// Copies one part after the other until none is left. Other tasks take parts of the same file.
 inline task<> copy_extents(linked_copy& copy, file_extents& parts, fixed_buffer buffer) {
   while (const std::optional<extent> part = parts.next()) co_await copy.copy(*part, buffer);
 }
 
-// All bytes that the source had when it was opened, and those that were added since.
+// Copies all bytes that the source had when it was opened, and those that were added since.
 // A failure cancels the other chains, by `chains`.
 inline task<> copy_content(cancel_source& chains, linked_copy& copy, const copy_source& source,
                            const copy_options& options, const copy_buffers& buffers) {
@@ -118,7 +118,7 @@ inline task<> copy_content(cancel_source& chains, linked_copy& copy, const copy_
   co_await copy.copy_rest(size, buffers[0]);
 }
 
-// Notices a source that lost bytes which were not read, in a hole for example.
+// Notices a source that became shorter where no byte was read: at a hole, for example.
 inline void check_size(const copy_source& source) {
   struct ::stat now{};
   common::check(::fstat(source.fd.get(), &now), "fstat of the source");
@@ -127,7 +127,7 @@ inline void check_size(const copy_source& source) {
   }
 }
 
-// Ends early when `cancels` is canceled, with ECANCELED.
+// When `cancels` is canceled, ends early and throws ECANCELED.
 inline task<> copy_file(io_context& context, cancel_source& cancels, std::string from,
                         std::string to, copy_options options) {
   const copy_source source = open_source(from);
@@ -144,7 +144,7 @@ inline task<> copy_file(io_context& context, cancel_source& cancels, std::string
   check_size(source);
   const io_result synced = co_await fsync_op(cancels, target.fd());
   synced.or_throw("fsync of " + to);
-  if (cancels.is_canceled()) common::throw_error(ECANCELED, to);  // as promised, whatever is done
+  if (cancels.is_canceled()) common::throw_error(ECANCELED, to);  // even if the copy is complete
   target.commit();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A file for every client that connects, and then EOF: echo_service's Echo, without an echo.
+// Sends a file, and then EOF, to every client that connects. It is an Echo for echo_service.
 // Owns     nothing but what one client's send needs: a pipe, or a block.
 // Lifetime file and sources outlive every run().
 // Threads  the one that runs the queue.
@@ -96,8 +96,8 @@ class file_sender {
     return send_all(given_up_, socket, data);
   }
 
-  // A client that leaves, or is given up, is not reported. A file that cannot be read is, and so is
-  // memory that may not be locked.
+  // Reports a file that cannot be read, and memory that may not be locked; but not a client that
+  // leaves or is given up.
   static void report(const std::exception_ptr& error) {
     try {
       std::rethrow_exception(error);

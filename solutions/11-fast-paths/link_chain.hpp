@@ -8,7 +8,7 @@
 // Errors   the first request that fails, or moves less than it was asked to, breaks the chain:
 //          those after it end with -ECANCELED and have done nothing. A recv or send that is short
 //          breaks it only with MSG_WAITALL.
-// Rule     a chain ends where a submission ends, so all of it is submitted together, or it is none.
+// Rule     a chain ends where a submission ends, so all of its requests are submitted together.
 //          Hard links go on whatever happens to a request that has begun. Then a cancel ends the
 //          request that is under way, and not those after it.
 // See      io_uring_enter(2): IOSQE_IO_LINK, IOSQE_IO_HARDLINK, IOSQE_CQE_SKIP_SUCCESS
@@ -30,8 +30,8 @@
 
 namespace uring {
 
-// No chain may be longer. It has to fit into the submission queue as a whole, and a queue that the
-// kernel empties by a thread of its own (SQPOLL) is waited for only until half of it is free.
+// No chain may be longer. It has to fit into the submission queue as a whole. With SQPOLL a thread
+// of the kernel empties the queue, and wait_for_poller() waits only until half of it is free.
 [[nodiscard]] inline std::size_t chain_requests_max(io_queue& queue) noexcept {
   const unsigned entries = queue.handle().sq.ring_entries;
   return std::max(entries / 2, std::min(entries, 2U));
@@ -55,8 +55,8 @@ class link_chain {
     completion done{.user_data = 0, .res = -ECANCELED, .flags = 0};
   };
 
-  // `links` are the flags of every request but the last: IOSQE_IO_LINK or IOSQE_IO_HARDLINK, and
-  // perhaps IOSQE_CQE_SKIP_SUCCESS beside the former.
+  // `links` are the flags of every request but the last: IOSQE_IO_LINK, to which you may add
+  // IOSQE_CQE_SKIP_SUCCESS, or IOSQE_IO_HARDLINK.
   explicit link_chain(unsigned links) noexcept : links_{static_cast<std::uint8_t>(links)} {}
   link_chain(link_chain&&) = delete;  // its parts hold its address
 
@@ -73,7 +73,7 @@ class link_chain {
     return start_linked(io, prepare);
   }
 
-  // Which request has completed last, by its place: if only one completes, that one.
+  // The index of the request that has completed last. If only one completes, it is that one.
   [[nodiscard]] std::size_t answered() const noexcept { return answered_; }
 
  private:
@@ -97,8 +97,8 @@ class link_chain {
     // --8<-- [end:task-11-2]
   }
 
-  // The last of the completions resumes the frame. Those that did not complete, because they have
-  // succeeded, leave the canceler's list here.
+  // The last of the completions resumes the frame. Requests that succeeded without a completion
+  // leave the canceler's list here.
   void one_completed(const part& completed) {
     answered_ = static_cast<std::size_t>(&completed - parts_.data());
     if (--expected_ > 0) return;

@@ -6,7 +6,7 @@
 // Errors   std::system_error that says what was tried and at which byte; std::runtime_error if the
 //          source ends too early. -ECANCELED is thrown as well.
 // Rule     a request's length is fixed before the request in front of it has run. So a chain reads
-//          only bytes that the file surely has; where it breaks, single requests find out why.
+//          only bytes that the file must have. Where it breaks, single requests find out why.
 #pragma once
 
 #include <algorithm>
@@ -83,7 +83,7 @@ class linked_copy {
   task<std::size_t> copy_some(extent part, fixed_buffer buffer) const;
 
  private:
-  // As much of it as one chain can copy: two requests a block.
+  // The beginning of `part` that one chain can copy: each block takes two requests.
   [[nodiscard]] extent part_of_a_chain(const extent& part, const fixed_buffer& buffer) const {
     const std::size_t blocks = chain_requests_max(io_.queue()) / 2;
     assert(blocks > 0 && "no room for a read and its write: with_room_for_pairs()");

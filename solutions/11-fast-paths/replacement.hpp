@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The new content of a file, under a name of its own until it is complete. Then it takes the file's
 // place at once: a program that opens the file finds the old content or all of the new one.
-// Owns     the new file, and its name until commit(); without commit() both are gone again.
-// Lifetime as long as the object.
+// Owns     the new file, and its temporary name until commit().
+// Lifetime without commit(), the destructor removes the new file.
 // Threads  one at a time.
 // Errors   std::system_error, std::runtime_error, with the reason.
-// Rule     the file's folder must be writable, and other hard links of the file keep what they had.
+// Rule     the file's folder must be writable. Other hard links of the file keep the old content.
 //          A file that may not be written to is not replaced, though the folder would allow it.
-//          The new one is the user's own, with the old one's permissions.
+//          The new file belongs to the user, and has the permissions of the old one.
 // See      rename(2), mkostemp(3), fsync(2)
 #pragma once
 
@@ -27,14 +27,14 @@
 
 namespace uring {
 
-// Where a path leads: through symbolic links, as for any program that writes there.
+// Follows symbolic links, as the kernel does for any program that writes to `path`.
 [[nodiscard]] inline std::string resolved(const std::string& path) {
   char real[PATH_MAX];
   if (::realpath(path.c_str(), real) != nullptr) return real;
   const int error = errno;
   struct ::stat link{};
-  if (error == ENOENT && ::lstat(path.c_str(), &link) == -1) return path;  // to be made
-  common::throw_error(error, path);  // a link that leads nowhere, among others
+  if (error == ENOENT && ::lstat(path.c_str(), &link) == -1) return path;  // a new file
+  common::throw_error(error, path);  // a symbolic link to nothing, for example
 }
 
 // The file at `path`, if there is one.
@@ -47,7 +47,7 @@ namespace uring {
 
 class replacement {
  public:
-  // `mode` is that of the file if there is none to be replaced, less the umask.
+  // If there is no file to replace, the new one gets `mode`, less the umask.
   replacement(const std::string& path, ::mode_t mode) : path_{resolved(path)} {
     const ::mode_t mask = ::umask(0);
     ::umask(mask);
@@ -69,14 +69,14 @@ class replacement {
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
-  // The content is complete, and is on the disk (fsync): it may be seen.
+  // Call it when the content is complete and on the disk (fsync): makes it visible.
   void commit() {
     common::check(::fchmod(fd_.get(), mode_), "chmod of " + temporary_);
     common::check(::rename(temporary_.c_str(), path_.c_str()), "rename to " + path_);
     is_complete_ = true;
     const common::unique_fd folder{
         common::check(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder_)};
-    // So that the name lasts, too. EINVAL: the file system cannot sync a folder.
+    // This makes the name last, too. EINVAL: the file system cannot sync a folder.
     if (::fsync(folder.get()) == -1 && errno != EINVAL) common::throw_errno("fsync of " + folder_);
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 11-requests: what one request costs, one after the other: in one system call or two, a NOP or a
-// read, into any buffer or a registered one.
+// 11-requests: measures single requests, one after the other: a NOP or a read, into any buffer or
+// a registered one, in one system call or in two.
 //
 //   ./course run 11:requests -- --request read-fixed --count 100000
 #include <fcntl.h>
@@ -83,7 +83,7 @@ double ns_per_request(uring::ring& ring, std::int64_t count, prepare* request,
 
 double measure(const uring::ring_options& options, std::int64_t count, prepare* request,
                submit_and_wait* wait) {
-  // Not a file in /tmp: reads from a tmpfs are not done at once, but by a worker.
+  // Not a file in /tmp: a worker thread of the kernel does the reads from a tmpfs.
   const common::unique_fd own_program{
       common::check(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "open")};
   file = own_program.get();

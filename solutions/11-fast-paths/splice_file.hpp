@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file goes to a socket and never into this program's memory: through a pipe, by splice.
-// Owns     the pipe, its two ends.
+// Sends a file to a socket through a pipe, by splice: it never enters this program's memory.
+// Owns     both ends of the pipe.
 // Lifetime descriptors and pipe must live until the task has ended.
 // Threads  the one that runs the queue. Each splice occupies a thread of the kernel while it waits.
 // Errors   std::system_error; std::runtime_error if the file ends before the part does. Either way
@@ -33,8 +33,8 @@ namespace uring {
 
 class splice_pipe {
  public:
-  // With room for so many bytes, if the kernel gives it: all pipes of a user together have a limit,
-  // and then new ones are small.
+  // A pipe with this room, if the kernel gives it: all pipes of a user together have a limit, and
+  // beyond that new ones are small.
   explicit splice_pipe(std::size_t room_wanted) {
     std::array<int, 2> fds{};
     common::check(::pipe2(fds.data(), O_CLOEXEC), "pipe2");
@@ -55,8 +55,8 @@ class splice_pipe {
   std::size_t room_ = 0;
 };
 
-// From a file, registered or not, into a pipe. IOSQE_FIXED_FILE would speak of the pipe: for the
-// side that a splice takes from there is a flag of its own.
+// From a file, registered or not, into a pipe. IOSQE_FIXED_FILE would apply to the pipe: the side
+// that a splice takes from has a flag of its own.
 inline auto splice_in_op(const io_handle& io, const file_ref& file, std::uint64_t offset,
                          const splice_pipe& pipe, std::size_t bytes) {
   const bool is_fixed = (file.flags & IOSQE_FIXED_FILE) != 0;
@@ -76,10 +76,10 @@ inline auto splice_out_op(const io_handle& io, const splice_pipe& pipe, int sock
 }
 
 // Sends all of `part`, in pieces of at most pipe.room(): into the pipe, and all of that out of it
-// again before the next piece. Each splice may move less than it was asked to. One that
-// is_passing() is made again; any other failure is thrown, by or_throw("splice from the file") or
-// or_throw("splice to the socket"). If nothing comes out of the file though the part goes on:
-// throw_became_shorter(), with the byte that is missing.
+// again before the next piece. Each splice may move less than it was asked to. If its result
+// is_passing(), make it again; any other failure is thrown, by or_throw("splice from the file") or
+// or_throw("splice to the socket"). If nothing comes out of the file before the end of the part,
+// call throw_became_shorter(), with the byte that is missing.
 inline task<> splice_file(io_handle io, file_ref file, extent part, const splice_pipe& pipe,
                           int socket) {
   // --8<-- [start:task-11-4]

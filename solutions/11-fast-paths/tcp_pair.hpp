@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Both ends of a TCP connection over loopback, for programs that show what zero-copy sends do: they
-// take no other sockets.
-// Owns     both.
+// Both ends of a TCP connection over loopback, for programs that show zero-copy sends, which need
+// a TCP socket.
+// Owns     both sockets.
 // Errors   std::system_error.
 #pragma once
 

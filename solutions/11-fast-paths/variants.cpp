@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 11-variants: the same echo server, in each way that io_uring has to receive and to send.
+// 11-variants: the same echo server, with each way that io_uring has to receive and to send.
 //
 //   ./course run 11:variants -- --port 9000 --kind linked
 #include <liburing.h>

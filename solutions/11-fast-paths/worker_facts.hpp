@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether a thread of the kernel waits for a request that cannot be done at once.
-// Threads  it counts those of the whole process.
+// Shows whether a thread of the kernel waits for a request that cannot be done at once.
+// Threads  it counts the kernel's worker threads of the whole process.
 // Errors   std::system_error.
 // See      io_uring_register(2): IORING_REGISTER_IOWQ_MAX_WORKERS
 #pragma once
@@ -39,8 +39,8 @@ namespace uring {
   return count;
 }
 
-// While these requests wait, or those that are left after `meanwhile`. The end of the ring cancels
-// them.
+// Counts them while these requests wait, or those that are left after `meanwhile`. The end of the
+// ring cancels the requests.
 inline std::int64_t workers_while(
     const std::vector<prepare_fact>& waiting, std::uint8_t link = 0,
     const std::function<void()>& meanwhile = [] {}) {
