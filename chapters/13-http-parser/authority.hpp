@@ -33,7 +33,7 @@ inline constexpr byte_set registered_name_bytes{"-._~!$&'()*+,;=%"};
   return !text.empty() && registered_name_bytes.has_all_of(text);
 }
 
-// What stands between the brackets of an IPv6 address. A wrong one has no host of ours either.
+// The text between the brackets of an IPv6 address. No host of ours has a wrong one.
 [[nodiscard]] constexpr bool is_ipv6_text(std::string_view text) noexcept {
   if (text.find(':') == std::string_view::npos) return false;
   return text.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
@@ -44,7 +44,7 @@ inline constexpr byte_set registered_name_bytes{"-._~!$&'()*+,;=%"};
   return text.empty() || read_number(text, 10).value_or(port_max + 1) <= port_max;
 }
 
-// Nothing if it has no host, a user's name in front, or a port that is none.
+// The result is empty if there is no host, a user name before it, or a port that is not a number.
 [[nodiscard]] inline std::optional<authority> read_authority(std::string_view text) {
   const bool has_brackets = text.starts_with('[');
   const std::size_t host_end = has_brackets ? text.find(']') : text.find(':');

@@ -18,7 +18,7 @@ struct body_framing {
   [[nodiscard]] bool has_body() const noexcept { return ends == body_end::chunked || bytes > 0; }
 };
 
-// The two fields that speak of it, each on as many lines as there are.
+// What the two fields about the body's end say. Each field may be on several lines.
 struct framing_fields {
   bool has_length = false;       // there is a Content-Length
   bool is_length_clear = true;   // all that it says is a number, and always the same

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The parts of a file that a Range field asks for: "bytes=0-99,-100".
-// Rule     whoever asks for too much, or not in this form, gets the whole file: Range is a wish.
+// Rule     a client that asks for too much, or not in this form, gets the whole file: no error.
 // See      rfc9110, sections 14.1 and 14.2
 #pragma once
 
@@ -18,7 +18,7 @@ namespace uring::http {
 
 struct byte_range {
   std::uint64_t first = 0;
-  std::uint64_t last = 0;  // this byte, too
+  std::uint64_t last = 0;  // the last byte of the range, included
 
   bool operator==(const byte_range&) const = default;
 };
@@ -40,8 +40,8 @@ struct ranges_read {
   return read_number(digits, 10).value_or(std::numeric_limits<std::uint64_t>::max());
 }
 
-// "0-99", "100-" or "-100", of a file that is not empty. Nothing if it is none of these; last <
-// first if it begins behind the end of the file.
+// "0-99", "100-" or "-100", of a file that is not empty. For any other text the result is empty. If
+// the range begins behind the end of the file, its last is less than its first.
 [[nodiscard]] inline std::optional<byte_range> read_range(std::string_view text,
                                                           std::uint64_t size) {
   const std::size_t dash = text.find('-');

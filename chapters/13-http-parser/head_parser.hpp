@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reads a head that is all there. That it came in pieces is over: head_reader has seen to that, and
-// to control bytes, to the end of every line, and to the limits.
-// Errors   a refusal; what `head` holds then is of no use.
+// Parses a complete head. head_reader has found its end before, and has checked for control bytes,
+// the end of every line, and the limits, so the parser need not know in which pieces the head came.
+// Errors   a refusal; the content of `head` is then not valid.
 // See      rfc9112, sections 3, 5 and 9.3; rfc9110, sections 7.2, 9.1 and 10.1.1
 #pragma once
 
@@ -61,7 +61,7 @@ inline refusal read_request_line(std::string_view line, request_head& head) {
   return {};
 }
 
-// What one field after the other adds up to.
+// What the fields read so far have said.
 struct field_facts {
   int hosts = 0;          // how many Host fields there are
   std::string_view host;  // what the last one says
@@ -70,9 +70,9 @@ struct field_facts {
   bool says_keep_alive = false;
 };
 
-// Sets head.host: what the target says, if it has an authority, and else what Host says. Refused
-// with 400, whatever the target: more than one Host; none in HTTP/1.1; one that is neither empty
-// nor what read_authority() takes.
+// Sets head.host: what the target says if it has an authority, otherwise what Host says. Refuse
+// with 400, whatever the target: more than one Host; none in HTTP/1.1; a Host that is not empty and
+// that read_authority() does not take.
 inline refusal decide_host(const field_facts& facts, request_head& head) {
   COURSE_TODO("13.1");
   return {};
@@ -108,7 +108,7 @@ inline void heed_field(const field& read, field_facts& facts, request_head& head
   }
 }
 
-// What the fields mean together.
+// Decides what the fields mean together.
 inline refusal settle(const field_facts& facts, const request_limits& limits, request_head& head) {
   if (const refusal refused = decide_host(facts, head)) return refused;
   if (facts.framing.has_length || facts.framing.has_coding) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a parser says of the bytes that it is given, as text: the same for every way to cut them.
-// Owns     the bytes that were not taken, in memory that is exactly as large as they are and that
-//          is another one after each piece: a byte read behind them is found by AddressSanitizer.
+// What a parser says about bytes, as text. It must be the same for every way to cut them.
+// Owns     the bytes that were not taken, in memory of exactly their size that is allocated again
+//          for each piece: so AddressSanitizer finds a parser that reads behind them.
 // Lifetime the limits outlive it.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace uring::http {
 
-// Bytes that a terminal might obey, and those that are not ASCII, as \xNN.
+// Writes bytes that a terminal might obey, and bytes that are not ASCII, as \xNN.
 inline std::string printable(std::string_view bytes) {
   std::string text;
   for (const char c : bytes) {
@@ -62,7 +62,7 @@ class parse_transcript {
  public:
   explicit parse_transcript(const request_limits& limits) : parser_{limits} {}
 
-  // More has come.
+  // Gives the parser the next piece.
   void feed(std::string_view piece) {
     std::vector<char> all;
     all.reserve(left_.size() + piece.size());
@@ -74,7 +74,7 @@ class parse_transcript {
     left_ = {received.begin(), received.end()};
   }
 
-  // Nothing more comes.
+  // No piece follows. Returns the transcript.
   [[nodiscard]] std::string finish() {
     end_data();
     if (parser_.why()) return text_;
@@ -85,7 +85,7 @@ class parse_transcript {
  private:
   using step = request_parser::step;
 
-  // False if nothing more can be said before more comes.
+  // False if the parser has to wait for the next piece, or has refused.
   bool take(step what) {
     if (what == step::data) {
       data_ += parser_.data();
@@ -101,7 +101,7 @@ class parse_transcript {
     return false;
   }
 
-  // How the data is cut is no part of the answer.
+  // Writes the data of a body as one text, so that the way it was cut does not show.
   void end_data() {
     const std::string data = std::exchange(data_, {});
     if (data.empty()) return;
@@ -121,7 +121,7 @@ class parse_transcript {
   bool was_refused_ = false;
 };
 
-// The answer to `bytes`, which come in pieces of so many.
+// The transcript of `bytes`, which come in pieces of `piece_bytes`.
 inline std::string transcript_of(std::string_view bytes, std::size_t piece_bytes,
                                  const request_limits& limits = {}) {
   parse_transcript transcript{limits};

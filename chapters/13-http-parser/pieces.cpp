@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 13-pieces: what single pieces of the parser say of a text.
+// 13-pieces: prints what single parts of the parser say about a text.
 //
 //   ./course run 13:pieces -- --line "GET / HTTP/1.1"
 //   ./course run 13:pieces -- --path /a/../b%20c

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The path of a target as a name in a tree of files: decoded once, without "." and "..", no slash
-// twice.
+// Turns the path of a target into a name in a tree of files: decoded once, without "." and "..",
+// and without two slashes in a row.
 // Lifetime the path is a part of the buffer that the caller gave.
 // Errors   a refusal. The request is understood, so the connection may go on after the answer.
 // Rule     decode first, then look for "..": "%2e%2e" is one, too. What was decoded is not decoded
@@ -29,7 +29,7 @@ struct plain_path {
   return static_cast<char>(is_digit(c) ? c - '0' : lower(c) - 'a' + 10);
 }
 
-// The byte that "%41" stands for, which is A; nothing if `text` does not begin so.
+// The byte that "%41" stands for, which is A; empty if `text` does not begin in this way.
 [[nodiscard]] constexpr std::optional<char> read_percent(std::string_view text) noexcept {
   if (text.size() < 3 || text[0] != '%') return std::nullopt;
   if (!is_hex_digit(text[1]) || !is_hex_digit(text[2])) return std::nullopt;
@@ -37,16 +37,16 @@ struct plain_path {
   return static_cast<char>(high * 16 + value_of_hex_digit(text[2]));
 }
 
-// Writes `segment`, which has no slash, into `into`, which is large enough, and gives the number of
-// bytes that were written.
+// Writes `segment`, which has no slash, into `into`, which is large enough, and returns how many
+// bytes it has written.
 inline std::optional<std::size_t> decode(std::string_view segment, std::span<char> into) {
   std::size_t written = 0;
   for (std::size_t at = 0; at < segment.size(); ++at) {
     char byte = segment[at];
     if (byte == '%') {
-      // read_percent() says which byte this and the next two stand for: that one is written. Gives
-      // nothing if they stand for none; or for a control byte, because a NUL would end the name for
-      // the kernel, and a line feed a line of a log; or for a slash, which no name can hold.
+      // read_percent() says which byte this and the next two stand for: write that one. Return
+      // std::nullopt if they stand for none; for a control byte, because a NUL would end the name
+      // for the kernel, and a line feed a line of a log; or for a slash, which no name can hold.
       COURSE_TODO("13.4");
     }
     into[written++] = byte;
@@ -54,11 +54,11 @@ inline std::optional<std::size_t> decode(std::string_view segment, std::span<cha
   return written;
 }
 
-// `written` ends with a slash, and `name` is the segment that stands behind it in the buffer, of
-// which `has_more` says whether a slash follows. Gives the size of what stays: an empty name and
-// "." add nothing, so that "//" becomes "/". ".." takes the last folder of `written` away, and if
-// there is none the answer is nothing: above the root no file of ours is. Any other name stays, and
-// if a slash follows it, that too; *end is the place behind the name.
+// `written` ends with a slash. `name` is the segment behind it in the buffer, and `has_more` says
+// whether a slash follows it. Returns how many bytes stay. An empty name and "." add nothing, so
+// that "//" becomes "/". ".." removes the last folder of `written`; if there is none, return
+// std::nullopt, because no file of ours is above the root. Any other name stays, and so does the
+// slash that follows it: write that to *end, the place behind the name.
 inline std::optional<std::size_t> append(std::string_view written, std::string_view name,
                                          bool has_more, char* end) {
   COURSE_TODO("13.4");

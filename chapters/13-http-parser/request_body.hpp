@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Where a request's body ends, and its data, however it is cut.
-// Owns     nothing but counts: a line that is not whole stays with the caller.
+// Finds the data and the end of a request's body, however it is cut.
+// Owns     nothing but counts: the caller keeps a line that is not whole.
 // Lifetime the data is a part of what take() was given.
-// Rule     a request whose end two readers might see at two places is refused.
+// Rule     a request is refused if two readers might disagree about where it ends.
 // See      rfc9112, sections 6, 7.1 and 11.2
 #pragma once
 
@@ -25,9 +25,9 @@ namespace uring::http {
 // At least one of the two fields is there: decides how the body ends, into `body`, or refuses.
 //
 // If there is a coding, it has to be chunked, or the request is refused. With 400: if there is a
-// length, too; in HTTP/1.0 (`minor` is 0), which has no codings; if chunked is not the last of
-// them, or is there twice. With 501: if others come before it, which we cannot undo. If there is a
-// length alone, it has to be clear (400), and at most limits.body_bytes_max (413).
+// length, too; in HTTP/1.0 (`minor` is 0), which has no codings; if chunked is not the last coding,
+// or is there twice. With 501: if others come before it, which we cannot undo. If there is only a
+// length, it has to be clear (or 400), and at most limits.body_bytes_max (or 413).
 inline refusal decide_framing(const framing_fields& said, int minor, const request_limits& limits,
                               body_framing& body) {
   COURSE_TODO("13.3");
@@ -85,7 +85,7 @@ class request_body {
     return {.what = step::data, .data = data, .refused = {}};
   }
 
-  // Behind a chunk stands an empty line.
+  // After a chunk an empty line follows.
   [[nodiscard]] std::size_t line_bytes_max(const request_limits& limits) const noexcept {
     if (place_ == place::after_chunk) return 0;
     if (place_ == place::size_line) return limits.chunk_line_bytes_max;
@@ -114,17 +114,17 @@ class request_body {
     return begin_chunk(chunk->bytes, limits);
   }
 
-  // A chunk of so many bytes comes. body_bytes_ is the sum of all sizes so far. If the sum would
-  // become more than limits.body_bytes_max, refuse with 413; beware, an attacker has chosen
-  // `bytes`, and a sum with it may overflow. left_ becomes the size, and place_ what comes next:
-  // data, or the trailer behind a chunk of size 0.
+  // A chunk of `bytes` bytes begins. body_bytes_ is the sum of all sizes so far. If the sum would
+  // become more than limits.body_bytes_max, refuse with 413. An attacker may have chosen `bytes`,
+  // so that a sum with it overflows. left_ becomes the size, and place_ what comes next: data, or
+  // the trailer after a chunk of size 0.
   refusal begin_chunk(std::uint64_t bytes, const request_limits& limits) {
     COURSE_TODO("13.3");
     return {};
   }
 
-  // A field of the trailer is looked at and dropped: none that we know may stand there (rfc9110,
-  // 6.5.1), least of all one that speaks of framing.
+  // A field of the trailer is checked and dropped: no field that we know is allowed there (rfc9110,
+  // 6.5.1), least of all one about framing.
   refusal on_trailer_line(std::string_view line) noexcept {
     trailer_bytes_ += line.size();
     if (line.empty()) place_ = place::end;
@@ -135,7 +135,7 @@ class request_body {
   line_reader line_;
   place place_ = place::end;
   bool is_chunked_ = false;
-  std::uint64_t left_ = 0;  // of the body if counted, of the chunk if chunked
+  std::uint64_t left_ = 0;  // bytes left of the body if counted, of the chunk if chunked
   std::uint64_t body_bytes_ = 0;
   std::size_t extension_bytes_ = 0;
   std::size_t trailer_bytes_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a text has a byte that no line of HTTP may hold.
+// Finds the bytes in a text that no line of HTTP may hold.
 // Rule     it reads eight bytes at a time, and none past the end of the text.
 // See      rfc9110, section 5.5: a recipient refuses CR, LF and NUL in a value
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 13-costs: what parsing and answering a request takes from the heap, and what a connection keeps.
+// 13-costs: counts what parsing and answering takes from the heap, and what a connection keeps.
 //
 //   ./course run 13:costs
 #include <algorithm>
@@ -44,7 +44,7 @@ using uring::http::request_limits;
 using uring::http::request_parser;
 using step = request_parser::step;
 
-// A connection: what of the client's bytes is not understood yet stays at the front of a buffer.
+// A connection. Bytes of the client that are not parsed yet stay at the front of a buffer.
 class connection {
  public:
   explicit connection(const request_limits& limits) : parser_{limits} {}
@@ -101,7 +101,7 @@ double allocations_per_request() {
 
 }  // namespace
 
-// Built with flags of its own, which have no sanitizer: some bring an operator new.
+// Built with flags of its own and without sanitizers, because some replace operator new.
 // NOLINTNEXTLINE(bugprone-exception-escape): without memory it ends, and says so.
 int main() {
   std::cout << "allocations per request: " << allocations_per_request() << '\n'

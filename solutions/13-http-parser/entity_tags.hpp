@@ -11,7 +11,7 @@
 namespace uring::http {
 
 enum class tag_comparison {
-  weak,    // the same content for whoever reads it: If-None-Match
+  weak,    // the same content for a reader: If-None-Match
   strong,  // the same bytes, which no weak tag promises: If-Match and If-Range
 };
 
@@ -45,7 +45,7 @@ enum class tag_comparison {
   return opaque(left) == opaque(right);
 }
 
-// True for "*", too: it stands for every tag. At something that is no tag the list ends.
+// True for "*", too: it stands for every tag. The list ends at anything that is not a tag.
 [[nodiscard]] constexpr bool list_has_tag(std::string_view list, std::string_view tag,
                                           tag_comparison how) noexcept {
   list = trimmed(list);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 13-first-parser: requests as many servers read them at first, defects included.
+// 13-first-parser: reads requests as many servers do at first, with their defects.
 //
 //   ./course run 13:first-parser
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Finds the end of a line, and of a whole head, in bytes that come in pieces.
 // Owns     nothing but counts: between two calls the bytes may be moved, or get a larger buffer.
-// Rule     a byte is looked at once, however small the pieces are; none behind a limit is.
+// Rule     each byte is looked at once, however small the pieces are. No byte behind a limit is.
 // See      rfc9112, sections 2.2 and 3
 #pragma once
 
@@ -17,7 +17,7 @@ namespace uring::http {
 
 enum class line_state {
   whole,       // with its CR LF
-  incomplete,  // its end has not come
+  incomplete,  // its end has not come yet
   too_long,    // whatever comes
   bad_byte,    // a CR or an LF alone, a NUL, another control byte
 };
@@ -28,10 +28,10 @@ class line_reader {
   // bytes and more behind them: seen_ is the number of bytes that need no second look.
   //
   // The first control byte at or behind seen_ has to be the CR of the line's end, with an LF behind
-  // it. Before it the line has at most `bytes_max` bytes: a longer one is too_long as soon as that
-  // is certain, and what stands behind the limit must not change the answer. find_control() says
-  // where the byte is; if there is none, it gives the size of what it was given. Leave in seen_ the
-  // bytes of the line that were looked at: the CR is the first that is not.
+  // it. Before it the line has at most `bytes_max` bytes: a longer line is too_long as soon as that
+  // is certain, and bytes behind the limit must not change the answer. find_control() returns the
+  // place of the byte; if there is none, it returns the size of its text. Store in seen_ how many
+  // bytes of the line were looked at: the CR is the first that is not counted.
   line_state look(std::string_view text, std::size_t bytes_max) {
     // --8<-- [start:task-13-2]
     seen_ = find_control(text.substr(0, bytes_max + 1), seen_);
@@ -43,11 +43,11 @@ class line_reader {
     // --8<-- [end:task-13-2]
   }
 
-  // Of a line that is whole: its bytes, without the CR LF and with it.
+  // The number of bytes of a whole line, without its CR LF and with it.
   [[nodiscard]] std::size_t bytes() const noexcept { return seen_; }
   [[nodiscard]] std::size_t bytes_with_end() const noexcept { return seen_ + 2; }
 
-  // On to the next line.
+  // Goes on to the next line.
   void next() noexcept { seen_ = 0; }
 
  private:
@@ -57,7 +57,7 @@ class line_reader {
 class head_reader {
  public:
   struct found {
-    std::size_t bytes = 0;  // of the head, its empty line included; 0 if that has not come
+    std::size_t bytes = 0;  // of the head, its empty line included; 0 if it is not complete
     refusal refused;
   };
 
@@ -83,8 +83,8 @@ class head_reader {
   }
 
   // A line has come that does not end the head. One empty line before the request line is skipped:
-  // some clients sent one behind the body of the request before (rfc9112, 2.2). lines_ counts the
-  // others; the first of them is the request line, and each further one a field.
+  // some clients sent one after the body of the previous request (rfc9112, 2.2). lines_ counts the
+  // other lines; the first of them is the request line, and each further one is a field.
   refusal count_line(bool is_empty, const request_limits& limits) {
     if (is_empty) {
       if (has_skipped_) return bad_request("no request line");
@@ -97,7 +97,7 @@ class head_reader {
   }
 
   // `rest` begins with a line that is not whole. If it is incomplete, and `head` has all the bytes
-  // that a head may have, then nothing that comes can help; else {} says that more is needed. The
+  // that a head may have, then no further byte can help; otherwise {} says that more is needed. The
   // status depends on the line: 431 for fields and for a head as a whole; 414 for a request line,
   // but 501 if not even its method has ended: then it is longer than any method that we know.
   found stopped(line_state state, std::string_view rest, std::string_view head,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Dates of HTTP: one form to write, three to read. Seconds since 1970 in UTC, without leap seconds.
-// Errors   what is no date gives nothing.
+// Writes one form of HTTP dates, and reads three. Seconds count from 1970, without leap seconds.
+// Errors   for a text that is not a date, the result is empty.
 // See      rfc9110, section 5.6.7
 #pragma once
 
@@ -38,8 +38,8 @@ constexpr void write_at(date_text& text, std::size_t at, std::int64_t number, st
   }
 }
 
-// "Sun, 06 Nov 1994 08:49:37 GMT". A date has four digits for its year: what is beyond them becomes
-// the first second of them, or the last.
+// "Sun, 06 Nov 1994 08:49:37 GMT". A date has four digits for its year: a time before the year 0 or
+// after 9999 becomes the first second of these years, or the last.
 [[nodiscard]] constexpr date_text to_http_date(std::int64_t seconds_since_1970) noexcept {
   using namespace std::chrono;
   constexpr sys_seconds first = sys_days{year{0} / January / 1};
@@ -70,7 +70,7 @@ constexpr void write_at(date_text& text, std::size_t at, std::int64_t number, st
   });
 }
 
-// Digits that looks_like() has found, perhaps behind blanks.
+// The number in digits that looks_like() has found; blanks may come before them.
 [[nodiscard]] constexpr int number_at(std::string_view text, std::size_t at, std::size_t digits) {
   int number = 0;
   for (const char c : text.substr(at, digits)) number = number * 10 + (c == ' ' ? 0 : c - '0');
@@ -78,7 +78,7 @@ constexpr void write_at(date_text& text, std::size_t at, std::int64_t number, st
 }
 
 // `year` is complete; the month is three letters, and the time of day "08:49:37". A leap second
-// becomes the second behind it.
+// becomes the second after it.
 [[nodiscard]] constexpr std::optional<std::int64_t> seconds_of(int year, std::string_view month,
                                                                int day, std::string_view time) {
   namespace chrono = std::chrono;
@@ -94,7 +94,7 @@ constexpr void write_at(date_text& text, std::size_t at, std::int64_t number, st
   return ((days * 24 + hour) * 60 + minute) * 60 + second;
 }
 
-// The year of which only the last two digits are known: no more than 50 years after `now`.
+// Completes a year of which two digits are known: it is no more than 50 years after `now`.
 [[nodiscard]] constexpr int complete_year(int last_two_digits, std::int64_t now) noexcept {
   const auto today =
       std::chrono::floor<std::chrono::days>(std::chrono::sys_seconds{std::chrono::seconds{now}});
@@ -115,8 +115,8 @@ constexpr void write_at(date_text& text, std::size_t at, std::int64_t number, st
   return seconds_of(year, rest.substr(5, 3), number_at(rest, 2, 2), rest.substr(12, 8));
 }
 
-// Any of the three forms. The second has two digits for the year, hence `now`. That the day of the
-// week belongs to the date is not checked.
+// Reads any of the three forms. The second has two digits for the year, and needs `now` for that.
+// Nobody checks that the day of the week belongs to the date.
 [[nodiscard]] constexpr std::optional<std::int64_t> read_http_date(std::string_view text,
                                                                    std::int64_t now) {
   const bool has_short_day = std::ranges::any_of(
@@ -132,7 +132,7 @@ constexpr void write_at(date_text& text, std::size_t at, std::int64_t number, st
   return read_rfc850_date(text, now);
 }
 
-// The time as text, made anew when a second has gone by and not for each response.
+// The time as text. It is made again only when a second has passed, not for each response.
 class date_clock {
  public:
   [[nodiscard]] std::string_view text(std::int64_t now) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 13-parse: what your parser says of the requests in a file, however they are cut.
+// 13-parse: prints what your parser says about the requests in a file, cut into pieces of any size.
 //
 //   printf 'GET / HTTP/1.1\r\nHost: a\r\n\r\n' | ./course run 13:parse -- - --split 1
 #include <cstdint>

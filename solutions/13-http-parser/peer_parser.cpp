@@ -12,7 +12,7 @@
 
 namespace {
 
-// What a server would keep: where the target, the names and the values are.
+// What a server would keep: the places of the target, the names and the values.
 struct noted {
   std::size_t parts = 0;
   std::size_t bytes = 0;

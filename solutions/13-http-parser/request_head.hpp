@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A request without its body: what it asks for, and what its fields say.
-// Lifetime all views are parts of the bytes that it was read from: it holds as long as these are
-//          neither moved nor overwritten.
-// Rule     it is large, and is written when a head is whole: one for a thread will do, as long as
-//          nobody awaits between that and its last use.
+// Lifetime all views are parts of the bytes that it was read from: they are valid as long as these
+//          are neither moved nor overwritten.
+// Rule     it is large. One for each thread is enough if no coroutine awaits between the moment it
+//          is filled in and its last use.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ namespace uring::http {
 
 enum class expectation : std::uint8_t {
   none,
-  to_continue,  // it waits for a 100 before it sends the body (rfc9110, 10.1.1)
-  unknown,      // of something else: the answer is 417
+  to_continue,  // the client waits for a 100 before it sends the body (rfc9110, 10.1.1)
+  unknown,      // the client expects something else: the answer is 417
 };
 
 class field_list {
@@ -38,7 +38,7 @@ class field_list {
 
   [[nodiscard]] std::span<const field> all() const noexcept { return {fields_.data(), size_}; }
 
-  // The value of the first field of that name, in any case.
+  // The value of the first field of that name, whatever the case of its letters.
   [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const noexcept {
     for (const field& each : all()) {
       if (same_word(each.name, name)) return each.value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How much of everything a client may send. Lines are counted without their CR LF.
+// How much a client may send of each part of a request. Lines are counted without their CR LF.
 // See      rfc9110, section 5.4; rfc9112, sections 3 and 7.1.1
 #pragma once
 
@@ -10,7 +10,7 @@ namespace uring::http {
 
 struct request_limits {
   // --8<-- [start:limits]
-  std::size_t request_line_bytes_max = 8 * 1024;     // or 414; 501 if it is all method
+  std::size_t request_line_bytes_max = 8 * 1024;     // or 414; 501 if its method does not end
   std::size_t field_line_bytes_max = 8 * 1024;       // or 431
   std::size_t fields_max = 100;                      // or 431; request_head has room for so many
   std::size_t head_bytes_max = 16 * 1024;            // or 431; line ends count, too

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// HTTP/1.1 requests out of the bytes of a connection, one after the other, however TCP cuts them.
-// Owns     nothing but counts. The bytes are the caller's, who may move them between two calls.
-// Lifetime the limits outlive it. What it gives is a part of what that call was given: it holds
-//          until those bytes are moved or overwritten.
+// Parses HTTP/1.1 requests out of the bytes of a connection, however TCP cuts them into pieces.
+// Owns     nothing but counts. The caller owns the bytes, and may move them between two calls.
+// Lifetime the limits outlive it. What a call returns is a part of the bytes that it was given: it
+//          is valid until those bytes are moved or overwritten.
 // Threads  one at a time.
 // Errors   a request that is refused: next() says so again and again, and why() says why.
 // Rule     the answer does not depend on how the bytes are cut into calls.
@@ -26,7 +26,7 @@ class request_parser {
  public:
   // --8<-- [start:steps]
   enum class step : std::uint8_t {
-    more,     // nothing more can be said: call again when more has come behind what is left
+    more,     // no step is complete: call again when more bytes have come after those that are left
     head,     // `head` is filled in, its bytes are taken
     data,     // data() is the next part of the body, its bytes are taken
     end,      // the request is over, also if it has no body; the next call is about the next one
@@ -38,7 +38,7 @@ class request_parser {
     assert(limits.fields_max <= field_list::room && "a head has no room for so many fields");
   }
 
-  // `received` is all that has come and was not taken. What is understood is taken off its front.
+  // `received` is all that has come and was not taken. Parsed bytes are removed from its front.
   [[nodiscard]] step next(std::string_view& received, request_head& head) {
     if (why_) return step::refused;
     return is_in_body_ ? next_of_body(received) : next_head(received, head);
@@ -47,8 +47,8 @@ class request_parser {
   [[nodiscard]] std::string_view data() const noexcept { return data_; }
   [[nodiscard]] const refusal& why() const noexcept { return why_; }
 
-  // No head has come whole whose request is not over. If nothing is left over either, an EOF is
-  // where it may be; else a request is lost.
+  // False from a whole head to the end of its request. If it is true and no bytes are left, an EOF
+  // is in order; otherwise a request is lost.
   [[nodiscard]] bool is_between_requests() const noexcept { return !is_in_body_; }
 
  private:

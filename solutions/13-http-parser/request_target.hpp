@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a request is about: the second word of its first line, in one of four forms.
+// The target of a request: the second word of its first line, in one of four forms.
 // Lifetime its views are parts of the line.
-// Rule     nothing is decoded here: what is logged or compared is what came.
+// Rule     nothing is decoded here, so that a log and a comparison get the text as it came.
 // See      rfc9112, section 3.2; rfc9110, sections 4.2.4, 7.1 and 7.4
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace uring::http {
 
-// Those of rfc9110 and rfc5789; the case of a method counts.
+// The methods of rfc9110 and rfc5789. Upper and lower case make different methods.
 enum class request_method : std::uint8_t {
   get,
   head,
@@ -28,7 +28,7 @@ enum class request_method : std::uint8_t {
   options,
   trace,
   patch,
-  other,  // a token like any; a server that does not know it answers 501
+  other,  // any other token; a server that does not know it answers 501
 };
 
 enum class target_form : std::uint8_t {
@@ -39,7 +39,7 @@ enum class target_form : std::uint8_t {
 };
 
 struct request_target {
-  std::string_view text;  // as it came; visible ASCII alone
+  std::string_view text;  // as it came; only visible ASCII
   target_form form = target_form::origin;
   std::string_view authority;  // in the absolute and the authority form
   std::string_view path;       // not decoded; begins with a slash, but is empty in the last two
@@ -47,8 +47,8 @@ struct request_target {
   bool has_query = false;      // "/?" has an empty one
 };
 
-// A URI has visible ASCII. Some of that is forbidden, too, such as | and {, but browsers send it as
-// it is. A fragment belongs to the browser, and is never sent.
+// A URI consists of visible ASCII. A few of those characters, such as | and {, are forbidden, but
+// browsers send them. A fragment belongs to the browser, and is never sent.
 [[nodiscard]] constexpr bool is_target_text(std::string_view text) noexcept {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f && c != '#'; });
 }
@@ -63,7 +63,7 @@ inline void split_query(std::string_view path_and_query, request_target& into) n
 [[nodiscard]] inline refusal read_absolute_form(request_target& into) {
   const std::size_t scheme_end = std::min(into.text.find("://"), into.text.size());
   const std::string_view scheme = into.text.substr(0, scheme_end);
-  // Who asks for https on a connection without TLS has been led here by mistake.
+  // A client that asks for https on a connection without TLS has come here by mistake.
   if (same_word(scheme, "https")) return {.status = 421, .why = "https without TLS"};
   if (!same_word(scheme, "http")) return bad_request("the target has none of the four forms");
   const std::string_view rest = into.text.substr(scheme_end + 3);
@@ -75,7 +75,7 @@ inline void split_query(std::string_view path_and_query, request_target& into) n
   return {};
 }
 
-// Fills in `into`, whose text is there.
+// Fills in the rest of `into`, whose text is there already.
 [[nodiscard]] inline refusal read_target(request_method method, request_target& into) {
   const std::string_view text = into.text;
   if (text.empty() || !is_target_text(text)) return bad_request("a byte that no URI may hold");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 13-requests: the processor time that it takes to parse a request.
+// 13-requests: measures the processor time that it takes to parse a request.
 //
 //   ./course run 13:requests -- --by ours --sample browser
 #include <time.h>
@@ -36,7 +36,7 @@ std::string_view sample_named(const std::string& name) {
   return uring::http::sample_of_browser;
 }
 
-// All of `sample` in pieces of so many bytes; the bytes stay where they are.
+// Parses all of `sample` in pieces of `piece` bytes; the bytes stay where they are.
 void parse(request_parser& parser, request_head& head, std::string_view sample, std::size_t piece) {
   std::size_t come = 0;
   std::size_t taken = 0;
@@ -59,7 +59,7 @@ void parse_many(std::string_view sample, std::size_t piece, std::int64_t count) 
   for (std::int64_t i = 0; i < count; ++i) parse(parser, head, sample, piece);
 }
 
-// Of this program alone, whatever else the machine has to do.
+// The processor time of this program alone, whatever else the machine does.
 std::chrono::duration<double, std::nano> cpu_time() {
   ::timespec used{};
   common::check(::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used), "clock_gettime");
