@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From the errno of any feature's try to its cause on this machine, and to what to do about it.
+// Turns the errno of a feature's try into its cause on this machine, and says what to do about it.
 // Rule     advise() reads nothing but its arguments, so a test can describe any machine.
 // See      common/runtime/ring_advice.hpp, which knows why a ring is refused
 #pragma once

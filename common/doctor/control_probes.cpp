@@ -115,7 +115,7 @@ void cancel_fd() {
               0);
 }
 
-// Counts what it ended: with ALL the result is a number, not 0.
+// With ALL, the result of the cancel is the number of requests that it has ended.
 void cancel_any() {
   static constexpr int everything = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL;
   cancel_recv(
@@ -168,7 +168,7 @@ void wait_timeout() {
   expect(enter_and_wait(ring, 1, limits), -ETIME, "io_uring_enter with a timeout");
 }
 
-// One completion is there, two are wanted: after the minimum the wait ends with what there is.
+// Waits for two completions when one is there: after the minimum time the wait ends with that one.
 void min_wait() {
   probe_ring ring;
   need_bit(ring.features(), abi::feature_min_timeout, "IORING_FEAT_MIN_TIMEOUT");
@@ -184,7 +184,7 @@ void min_wait() {
   }
 }
 
-// Without liburing and its mappings: they would have to move along with the ring.
+// Without liburing, because its mappings would have to move along with the ring.
 void ring_resize() {
   ::io_uring_params params{};
   params.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN;

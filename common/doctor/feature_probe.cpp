@@ -65,7 +65,7 @@ finding try_feature(const feature& wanted) {
   finding found = try_once(wanted);
   for (int tries_left = 10; found.error == ENOMEM && tries_left > 0; --tries_left) {
     // The kernel gives back a closed ring's locked memory a few milliseconds late, so where the
-    // limit is low, it may be the try before this one that is in the way.
+    // limit is low, the ring of the previous try may still take the memory that this one needs.
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
     found = try_once(wanted);
   }

@@ -25,7 +25,7 @@ struct feature {
 struct finding {
   std::string_view name;
   bool ok = false;
-  int error = 0;       // errno; 0 if ok, and 0 if every call worked but the kernel did otherwise
+  int error = 0;       // errno; 0 if ok, and 0 if the calls worked but had the wrong effect
   std::string reason;  // what was tried, what came, and why; empty if ok
   std::string fix;     // what to do; empty if ok
 };
@@ -36,7 +36,7 @@ struct finding {
 // Null if there is no feature of this name.
 [[nodiscard]] const feature* find_feature(std::string_view name);
 
-// In this thread. Takes the answer of the kernel as it comes, even if the kernel is broken.
+// Tries in this thread. A broken kernel may hang or end the process: isolate.hpp is for that.
 [[nodiscard]] finding try_feature(const feature& wanted);
 
 }  // namespace doctor

@@ -38,8 +38,8 @@ constexpr std::size_t fields = 4;
     message += field;
     message += '\0';
   }
-  // Shorter than a pipe's buffer, so it never waits; _exit, for the parent's atexit work is not
-  // ours.
+  // The message is shorter than a pipe's buffer, so write() never waits. _exit() does not run what
+  // the parent has registered with atexit().
   const bool written = ::write(answer, message.data(), message.size()) != -1;
   ::_exit(written ? 0 : 1);
 }

@@ -23,7 +23,7 @@ struct doctor_flags {
   std::string feature;
 };
 
-// Without a ring nothing else can work, so its reason is then everybody's.
+// Without a ring nothing else can work, so every feature then gets the ring's reason.
 std::vector<doctor::finding> try_everything() {
   std::vector<doctor::finding> findings;
   for (const doctor::feature& each : doctor::all_features()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a try fails: with what was tried and what came.
-// Errors   it is one. error() is a positive errno, or 0 if nothing failed but the kernel did
-//          something else than it documents.
+// The exception of a failed try: it says what was tried and what came.
+// Errors   error() is a positive errno, or 0 if no call failed but the kernel did something else
+//          than it documents.
 // Rule     liburing and CQEs answer with -errno, system calls with -1: need() takes the first kind,
 //          common::check() the second.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace doctor {
 
-// One wait. Far above what a loaded machine needs, far below what a reader would sit through.
+// For one wait: far more than a loaded machine needs, and far less than a reader would wait.
 constexpr std::chrono::milliseconds wait_deadline_ms{2000};
 
 class probe_error : public std::runtime_error {

@@ -4,7 +4,7 @@
 // Lifetime buffers given to prepare() outlive the ring: declare them before it.
 // Threads  the one that made it.
 // Errors   probe_error, also for a completion that does not come in time.
-// Rule     a completion is copied out and the queue advanced before anybody looks at it.
+// Rule     a completion is copied out and the queue advanced before a probe looks at it.
 // See      io_uring_setup(2), io_uring_enter(2)
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rings of every shape, and what the kernel says of itself when it makes one.
+// Rings of every kind, and what the kernel says about itself when it makes one.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -103,7 +103,7 @@ void cqsize() {
   run_nop(ring);
 }
 
-// Through the CQ, for locked memory's sake: the largest SQ and its SQEs take three times as much.
+// Tried with the CQ, to save locked memory: the largest SQ and its SQEs take three times as much.
 void clamp() {
   constexpr unsigned too_many = 1U << 24;
   probe_ring ring{{.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP, .cq_entries = too_many}};

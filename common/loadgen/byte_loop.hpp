@@ -35,7 +35,7 @@ class byte_loop {
     return next < period_ ? next : next % period_;  // a division costs more than the branch
   }
 
-  // Where `wanted` stands, if it does.
+  // The place of `wanted` in the sequence, if it is there.
   [[nodiscard]] std::optional<std::size_t> find(std::span<const std::byte> wanted) const noexcept;
 
  private:

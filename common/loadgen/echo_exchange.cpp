@@ -13,10 +13,10 @@ namespace loadgen {
 namespace {
 
 constexpr std::size_t shown_bytes_max = 8;
-// So many bytes stand in one place of the pattern only; fewer might be found in two.
+// A sequence of this length is in one place of the pattern only; a shorter one may be in two.
 constexpr std::size_t telling_bytes = 8;
-// A server mislays bytes of messages that it holds. What is further from its place than so many
-// messages, or so many bytes, is somebody else's.
+// A server may mix up messages that it holds. Bytes that are further from their place than this,
+// in messages or in bytes, belong to another connection.
 constexpr std::size_t shift_messages_max = 4;
 constexpr std::size_t shift_bytes_max = 16 * 1024;
 
@@ -108,7 +108,7 @@ std::string echo_exchange::guess_cause(std::size_t slot, std::size_t expected_at
   return guess_origin(slot, expected_at, *found_at);
 }
 
-// The bytes received are those of the pattern at `found_at`: whose are they?
+// The received bytes are in the pattern at `found_at`: says which connection they belong to.
 std::string echo_exchange::guess_origin(std::size_t slot, std::size_t expected_at,
                                         std::size_t found_at) const {
   const std::size_t period = pattern_.period();

@@ -33,8 +33,8 @@ constexpr std::chrono::milliseconds batch_pause_ms{1};
 void tune(int socket) {
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  // Loopback has no congestion to control, and BBR, the default on some machines, would pace us and
-  // charge us for its timers. Reno is built into every kernel; if refused, the default will do.
+  // Loopback has no congestion to control, and BBR, the default on some machines, would slow us
+  // down and use CPU time for timers. Every kernel has Reno; if it is refused, the default will do.
   constexpr std::string_view cheapest = "reno";
   ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, cheapest.data(), cheapest.size());
 }
@@ -60,8 +60,8 @@ class batch {
     sockets_.push_back(std::move(socket));
   }
 
-  // Until every one was made or failed. The rest is left for give_up() if nothing happens for
-  // `patience`.
+  // Waits until every connection was made or has failed. If nothing happens for `patience`, leaves
+  // the rest for give_up().
   void wait(std::chrono::nanoseconds patience) {
     auto deadline = clock::now() + patience;
     while (!sockets_.empty() && !result_.interrupted) {
@@ -109,7 +109,7 @@ std::size_t local_port_count() {
   std::ifstream range{"/proc/sys/net/ipv4/ip_local_port_range"};
   std::size_t first = 0;
   std::size_t last = 0;
-  if (!(range >> first >> last) || last < first) return 65'535;  // cannot tell: let connect() tell
+  if (!(range >> first >> last) || last < first) return 65'535;  // unknown: then connect() fails
   return last - first + 1;
 }
 

@@ -36,8 +36,8 @@ class exchange {
   exchange(exchange&&) = delete;
   virtual ~exchange() = default;
 
-  // Requests stand behind each other in requests(), each request_bytes() long; a connection sends
-  // from first_request() on.
+  // requests() holds one request after the other, each request_bytes() long; a connection sends
+  // them from first_request() on.
   [[nodiscard]] virtual const byte_loop& requests() const noexcept = 0;
   [[nodiscard]] virtual std::size_t request_bytes() const noexcept = 0;
   [[nodiscard]] virtual std::size_t first_request(std::size_t slot) const noexcept = 0;
@@ -55,7 +55,7 @@ class exchange {
   [[nodiscard]] virtual std::string describe_progress(std::size_t slot) const = 0;
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
-  // HTTP only: how many responses had which status, and the body that all others equaled.
+  // HTTP only: how many responses had each status, and the body that all others had to equal.
   [[nodiscard]] const std::map<int, std::uint64_t>& statuses() const noexcept { return statuses_; }
   [[nodiscard]] const std::string& body() const noexcept { return body_; }
 

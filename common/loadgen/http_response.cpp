@@ -59,8 +59,8 @@ std::string quoted(std::string_view text) {
   return fmt::format("'{}{}'", result, text.size() > shown_max ? "..." : "");
 }
 
-// Moves bytes from `data` until `end` stands in them. The result is the text before it; it is in
-// `data` itself if all of it came at once, else in `kept`, which the caller clears when done.
+// Takes bytes from `data` up to the end of `end`. The result is the text before `end`, in `data`
+// itself if all of it came at once, otherwise in `kept`, which the caller clears when done.
 std::optional<std::string_view> take_until(std::string_view end, std::span<const std::byte>& data,
                                            std::string& kept) {
   const std::string_view text = as_text(data);
@@ -116,7 +116,7 @@ http_response::progress http_response::read_end() {
 http_response::progress http_response::read_head(std::span<const std::byte>& data) {
   const auto head = take_until(head_end, data, text_);
   if (!head) {
-    // From a peer that does not even start like HTTP, the empty line may never come.
+    // A peer that does not even begin like HTTP may never send an empty line.
     constexpr std::string_view start = "HTTP/1.";
     if (!start.starts_with(std::string_view{text_}.substr(0, start.size()))) {
       return fail(fmt::format("{} starts no HTTP/1 response", quoted(text_)));
@@ -176,7 +176,7 @@ http_response::progress http_response::on_content_length(std::string_view value)
 }
 
 http_response::progress http_response::choose_body() {
-  const bool interim = status_ < 200;  // 100 Continue: the real response comes behind it
+  const bool interim = status_ < 200;  // 100 Continue: the final response follows
   if (interim) return progress::more;
   if (status_ == 204 || status_ == 304) return complete();
   if (chunked_) {

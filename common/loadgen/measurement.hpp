@@ -41,9 +41,9 @@ struct measurement {
     return static_cast<double>(std::max<std::int64_t>(ended_ns - began_ns, 0)) / 1e9;
   }
 
-  // Whether the client, not the server, was what kept the run from being faster. A thread that was
+  // Whether the client, and not the server, has limited the speed of the run. A thread that was
   // running, or ready to run but without a CPU, in 95 % of the time had next to no time to wait for
-  // answers. CPU use alone would miss a client that shares its CPU with somebody else.
+  // answers. CPU use alone would miss a client that shares its CPU with another program.
   [[nodiscard]] bool limited() const noexcept { return ready_share >= limited_share; }
   static constexpr double limited_share = 0.95;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command line: what to send, to whom, how much, and what to write.
+// The command line: what to send, where to, how much, and what to write.
 // Threads  main().
 // Errors   parse_options() has said what is wrong and gives the exit code: 2, or 0 for --help.
 // Rule     every number has a range, and it is checked here and nowhere else.

@@ -8,8 +8,8 @@
 namespace loadgen {
 namespace {
 
-// SplitMix64: the simplest generator whose every byte passes for random. Fixed start: the same run
-// twice sends the same bytes.
+// SplitMix64 is the simplest generator of which every byte passes tests for randomness. It always
+// starts in the same way, so that two runs send the same bytes.
 class generator {
  public:
   std::uint64_t operator()() noexcept {

@@ -59,7 +59,7 @@ int run_program(int argc, char** argv) {
   const auto& asked = std::get<options>(parsed);
   std::ofstream json;
   if (!asked.json_file.empty()) {
-    json.open(asked.json_file);  // before the run: nobody likes to hear of it afterwards
+    json.open(asked.json_file);  // before the run, so that a failure costs no measurement
     if (!json) {
       common::log("--json " + asked.json_file +
                   ": no such folder, or no permission to write there");

@@ -3,7 +3,7 @@
 // Owns     what it opens, until it returns.
 // Threads  main(), before any other thread exists.
 // Errors   none thrown: a sentence on stderr, and the exit code that --help explains.
-// Rule     a result that was asked for as JSON is written whatever came of the run.
+// Rule     a result that was asked for as JSON is written even if the run has failed.
 #pragma once
 
 namespace loadgen {

@@ -28,7 +28,7 @@ std::string grouped(std::uint64_t value) {
   return text;
 }
 
-// In the unit that fits, with three digits where that many are known.
+// The time in a suitable unit, with three digits where that many are known.
 std::string readable_time(double ns) {
   if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
   const auto [unit_ns, unit] = ns < 1e6   ? std::pair{1e3, "us"}

@@ -91,7 +91,7 @@ void run_all(const workers& all, const options& asked) {
   }
 }
 
-// Each worker compared its own answers; all must have been comparing with the same body.
+// Each worker has compared its own answers with one body. All workers must have had the same body.
 void compare_bodies(const workers& all, measurement& result) {
   const std::string* first = nullptr;
   for (const auto& each : all) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a thread did with its time: CPU used, and time it spent ready but without a CPU.
-// Threads  tells about the thread that calls it.
+// Threads  it describes the thread that calls it.
 // Errors   std::system_error from getrusage; without /proc/thread-self/schedstat waiting_s is 0.
 // Rule     meaningful as a difference of two readings.
 // See      getrusage(2), "Documentation/scheduler/sched-stats.rst" in the kernel's sources

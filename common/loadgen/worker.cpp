@@ -228,7 +228,7 @@ void worker::send(connection& each) {
 }
 
 void worker::on_end(connection& each) {
-  if (each.in_flight == 0) return close(each);  // it owes us nothing
+  if (each.in_flight == 0) return close(each);  // no answer is missing
   switch (talk_->take_end(slot(each))) {
     case verdict::answered_last:
       finish_request(each, now_ns());

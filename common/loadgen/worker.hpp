@@ -105,7 +105,7 @@ class worker {
 
   worker_setup setup_;
   std::unique_ptr<exchange> talk_;
-  const byte_loop& requests_;  // talk_'s, as is the next: a virtual call less for every request
+  const byte_loop& requests_;  // talk_ has this and the next, but asking it is a virtual call
   std::size_t request_bytes_;
   common::unique_fd epoll_;
   std::vector<connection> connections_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// errno, turned into what a reader can act on.
-// Errors   all but the describing and classifying ones throw std::system_error, and its what()
-//          starts with what was tried.
+// Turns errno into a message that a reader can act on.
+// Errors   all functions but those that describe or classify throw std::system_error, whose what()
+//          begins with `tried`.
 // Rule     -1 and errno exist only beside the call that failed; call these before anything else.
 // See      errno(3)
 #pragma once
@@ -27,7 +27,7 @@ Result check(Result result, std::string_view tried) {
   return result;
 }
 
-// What accept(2) can fail with, by what the caller should do about it; of errno or its negative.
+// The failures of accept(2), by what the caller should do about them.
 enum class accept_failure {
   try_again,           // this connection is gone or we were interrupted: accept the next one now
   nothing_waiting,     // EAGAIN: wait until the listener is readable

@@ -30,13 +30,13 @@ class flag_set {
            const std::string& help);
   void add(const std::string& name, bool& value, const std::string& help);
 
-  // No flag, but a word that must be there, known by its place: HOST in `http_client HOST PATH`.
+  // Not a flag, but a word that must be there at its place: HOST in `http_client HOST PATH`.
   void add_argument(const std::string& name, std::string& value, const std::string& help);
-  // The last of them, at least once: `FILE` in `count_chars FILE...`.
+  // The last word, once or several times: `FILE` in `count_chars FILE...`.
   void add_argument(const std::string& name, std::vector<std::string>& values,
                     const std::string& help);
 
-  // Nothing: go on. A number: exit with it, everything has been said (0 for --help, 2 for misuse).
+  // If the result is empty, go on. A number is the exit code: 0 after --help, 2 after misuse.
   [[nodiscard]] std::optional<int> parse(int argc, char** argv);
 
  private:

@@ -8,7 +8,7 @@
 
 namespace common {
 
-// With its quotation marks, and with what is special between them escaped.
+// The result has its quotation marks, and special characters between them are escaped.
 [[nodiscard]] std::string json_text(std::string_view text);
 
 }  // namespace common

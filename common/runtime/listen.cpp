@@ -44,9 +44,9 @@ unique_fd listen_on(const std::string& host, std::uint16_t port, const listen_op
   const int type =
       SOCK_STREAM | SOCK_CLOEXEC | (options.accepts == blocking::no ? SOCK_NONBLOCK : 0);
   unique_fd listener{check(::socket(address->ai_family, type, 0), "socket")};
-  // Without it a restart within a minute finds the port held by old connections in TIME_WAIT.
+  // Without this, old connections in TIME_WAIT make a restart within a minute fail.
   set_flag(listener.get(), SOL_SOCKET, SO_REUSEADDR, "setsockopt SO_REUSEADDR");
-  // Accepted sockets inherit it. Without it the tail of a reply waits for the peer's delayed ACK.
+  // Accepted sockets inherit this. Without it the end of a reply waits for the peer's delayed ACK.
   set_flag(listener.get(), IPPROTO_TCP, TCP_NODELAY, "setsockopt TCP_NODELAY");
   if (options.shared == reuse_port::yes) {
     set_flag(listener.get(), SOL_SOCKET, SO_REUSEPORT, "setsockopt SO_REUSEPORT");

@@ -14,8 +14,8 @@
 namespace common {
 
 enum class blocking { yes, no };
-// after_bind: as `yes`, but it finds the port taken if any other socket has it. For the first one
-// of a program, so that a second program cannot join in.
+// after_bind: as `yes`, but it fails if any other socket has the port. It is for the first listener
+// of a program, so that a second program cannot take a part of its clients.
 enum class reuse_port { no, yes, after_bind };
 
 struct listen_options {

@@ -26,7 +26,7 @@ struct local_pair {
     theirs = unique_fd{fds[1]};
   }
 
-  // What a recv on `ours` will find. A short text fits whole.
+  // Sends what a recv on `ours` will find. A short text fits whole.
   void say(std::string_view text) const {
     check(::send(theirs.get(), text.data(), text.size(), MSG_NOSIGNAL), "send");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why the kernel refused a ring: from the errno to its cause on this machine, and to the fix.
+// Explains why the kernel refused a ring: turns the errno into its cause on this machine and a fix.
 // Threads  read_machine() describes the calling thread: a seccomp filter belongs to its thread.
 // Errors   none. A fact that cannot be read stays "unknown", and the advice does not mention it.
 // Rule     advise_on_ring() reads nothing but its arguments, so a test can describe any machine.

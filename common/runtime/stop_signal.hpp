@@ -18,7 +18,7 @@ class stop_signal {
   stop_signal(stop_signal&&) = delete;  // the handlers know the descriptor
   ~stop_signal();
 
-  // Readable from the first stop on, for ever. Poll it, or submit a poll for it; do not read it.
+  // Readable from the first stop on, for good. Poll it, or submit a poll for it; do not read it.
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
   // Blocks until a stop was asked for.

@@ -20,5 +20,5 @@ class not_implemented : public std::logic_error {
 
 }  // namespace common
 
-// A macro so that it stands out among the code around it, and so that `grep COURSE_TODO` counts.
+// A macro, so that it stands out in the code around it, and `grep COURSE_TODO` finds it.
 #define COURSE_TODO(task) ::common::todo(task)

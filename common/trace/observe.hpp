@@ -34,7 +34,7 @@ template <typename Awaitable>
 template <typename Awaitable>
 using awaiter_for = decltype(awaiter_of(std::declval<Awaitable>()));
 
-enum class at { start, await, end };  // what a coroutine awaits: its first line, something, its end
+enum class at { start, await, end };  // at the first line, in the body, at the end
 
 // Around an awaiter. After its await_suspend the frame may be gone, and this object with it.
 // __builtin_frame_address is that of the coroutine's own function, hence always_inline.

@@ -40,7 +40,7 @@ std::string after_last_slash(std::string_view path) {
   return std::string{path.substr(path.find_last_of('/') + 1)};
 }
 
-// Of "uring::task<> {anonymous}::ping(…)" ping; GCC and Clang call their functions differently.
+// Makes ping of "uring::task<> {anonymous}::ping(…)". GCC and Clang write names differently.
 std::string bare_name(std::string_view signature) {
   constexpr std::string_view clang_anonymous = "(anonymous namespace)::";
   std::size_t from = signature.find(clang_anonymous);
@@ -84,13 +84,13 @@ void back(const locked& to, const void* frame) {
 
 }  // namespace
 
-// Lives to the end: destructors of statics are still events.
+// Never destroyed: destructors of static objects still cause events.
 recording* recording::instance() noexcept {
   static recording* const only = []() -> recording* {
     const char* const path = std::getenv("COURSE_TRACE");
     if (path == nullptr) return nullptr;
     const int file = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-    ::unsetenv("COURSE_TRACE");  // what this program starts must not write there, too
+    ::unsetenv("COURSE_TRACE");  // programs that this one starts must not write there
     if (file < 0) return nullptr;
     auto* const made = new recording{file};
     made->begin();

@@ -3,8 +3,8 @@
 // was last seen of every ring.
 // Owns     the file; it is never closed, since programs end in many ways.
 // Threads  any that has made a `locked`.
-// Rule     before an event is written, what has happened to the rings meanwhile is: most of what a
-//          program does to them is inlined, and cannot be noticed otherwise.
+// Rule     what has happened to the rings is written before the next event: most of what a program
+//          does to them is inlined, and can only be seen in their memory.
 #pragma once
 
 #include <liburing.h>
@@ -24,7 +24,7 @@ namespace course_trace {
 struct ring_state {
   const void* key;  // its ::io_uring, or what else it was found by
   int number;
-  int thread;  // that last entered it: no other one looks at it
+  int thread;  // the last to enter it: no other thread looks at it
   ::io_uring queues;
   const unsigned* prepared;  // SQEs up to here are filled in; *ktail may be behind
   bool is_raw;               // its slots name SQEs; liburing's do so only when it submits
@@ -62,7 +62,7 @@ class recording {
   void remove(const void* key);
   [[nodiscard]] static int thread() noexcept;
 
-  // f3+0x80 inside a frame; a1 elsewhere in memory; small ones, and what is no address, as they are
+  // f3+0x80 inside a frame; a1 elsewhere in memory; a number that is no address as it is
   [[nodiscard]] std::string name_of(std::uint64_t word);
   [[nodiscard]] int frame_of(const void* frame) const noexcept;  // 0: not one of ours
   int make_frame(void* frame, std::size_t bytes);
@@ -88,7 +88,7 @@ class recording {
   int rings_made_ = 0;
 };
 
-// For as long as it lives nobody else writes: if (const locked to; to) to->write(…)
+// As long as it lives, no other thread writes: if (const locked to; to) to->write(…)
 class locked {
  public:
   locked() : to_{recording::instance()} {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// SIGALRM again and again, without SA_RESTART: whoever waits in the kernel is interrupted.
+// SIGALRM again and again, without SA_RESTART: it interrupts a thread that waits in the kernel.
 // Owns     the process's SIGALRM and its ITIMER_REAL; one object at a time.
-// Lifetime from the first alarm to the last; the handler of before is put back.
+// Lifetime alarms come as long as it lives; then the previous handler is restored.
 // Threads  any; the kernel picks the one that is interrupted.
 // Errors   std::system_error from the constructor.
 #pragma once

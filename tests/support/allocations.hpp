@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How much this program has asked operator new for, and how much of that it still holds.
-// Owns     nothing; the counts are the program's.
+// How many blocks this program got from operator new, and how many of them it still holds.
+// Owns     nothing; the counts are global.
 // Threads  any.
 // Rule     it replaces operator new. So it is no part of test-support: a chapter's tests link
 //          test-allocations if they count.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Payloads that tell whose they are, and a comparison that says where two differ.
+// Payloads whose bytes name their client, and a comparison that says where two texts differ.
 #pragma once
 
 #include <cstddef>

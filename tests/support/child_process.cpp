@@ -99,7 +99,7 @@ launch prepare(const std::filesystem::path& path, const std::vector<std::string>
   with.failure_fd = failure.write.get();
   const ::pid_t pid = common::check(::fork(), "fork");
   if (pid == 0) exec_child(with);
-  ::setpgid(pid, pid);  // also here: whoever comes first
+  ::setpgid(pid, pid);  // the child calls this as well: one of the two comes first
   failure.write.reset();
   int error = 0;
   if (::read(failure.read.get(), &error, sizeof error) != sizeof error) return pid;
@@ -182,7 +182,7 @@ child_process::child_process(child_process&&) noexcept = default;
 
 child_process::~child_process() {
   if (!state_) return;
-  // A crash that ended the test is still being written down: let it not look like our doing.
+  // If a child's crash has failed the test, give it time to end by itself before it is killed.
   const bool failing = std::uncaught_exceptions() > 0;
   if (state_->wait(milliseconds{failing ? 200 : 0}) == exit_status::running()) {
     send_signal(SIGTERM);

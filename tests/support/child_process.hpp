@@ -4,8 +4,8 @@
 // Lifetime the child ends with this object at the latest, and with the test program if that dies.
 // Threads  one thread calls; a second one inside only collects the child's output.
 // Errors   std::system_error if the program cannot be started; its end is a value, exit_status.
-// Rule     every wait takes a deadline. When a test case fails, what its children printed and how
-//          they ended is printed too: the test does nothing for that (child_report.cpp).
+// Rule     every wait takes a deadline. When a test case fails, child_report.cpp prints what its
+//          children have printed and how they ended; the test need not do anything for that.
 // See      fork(2), prctl(2) PR_SET_PDEATHSIG
 #pragma once
 
@@ -56,7 +56,7 @@ class child_process {
 
   // One sentence for a message: its name, pid, and whether it lives or how it ended.
   [[nodiscard]] std::string describe();
-  void leave_out_of_report() noexcept;  // a message of the test's own tells the story already
+  void leave_out_of_report() noexcept;  // for a test whose own message says it already
 
  private:
   struct state;

@@ -13,7 +13,7 @@ using namespace course_test;
 
 namespace {
 
-// Reads the echo of `message` a little at a time and naps in between, and sends what is left of it
+// Reads the echo of `message` a little at a time with pauses in between, and sends the rest of it
 // when there is room.
 std::string read_slowly(client& peer, std::string_view message, std::size_t sent_bytes) {
   constexpr std::size_t bite_bytes = 16 * 1024;

@@ -17,7 +17,7 @@ constexpr std::size_t clients_at_limit = 100;
 // A server needs a few descriptors for itself; the other half of them must go to clients.
 constexpr std::size_t served_at_limit_min = fd_limit / 2;
 
-// One visit of each kind: says nothing, is polite, leaves its echo unread, resets.
+// One client of each kind: it says nothing, it behaves well, it leaves its echo unread, it resets.
 void visit(std::uint16_t port, unsigned number) {
   const std::string message = pattern(number, 700);
   client visitor{port};
@@ -103,7 +103,7 @@ struct crowd {
     return some;
   }
 
-  // Until nobody new has been served for a while.
+  // Collects until no further client has been served for a while.
   void collect_all_it_serves() {
     while (eventually(milliseconds{500}, [this] { return collect(); })) continue;
   }

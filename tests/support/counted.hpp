@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An object that tells how many of its kind there are: frames are counted, not guessed.
-// Owns     nothing; the counts are the program's.
+// An object whose class counts how many there are, so that a test can count frames.
+// Owns     nothing; the counts are global.
 // Threads  one at a time.
 // Rule     as a parameter by value, or as a local, it lives as long as the coroutine's frame.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A test whose program calls exit(0) would be green: CTest sees a status, and no test that was cut
-// short. Whoever links the tests' support links this too: see course_test_early_exit.
+// A test whose program calls exit(0) would be green, because CTest sees only the status. Every
+// program that links the tests' support links this, too: see course_test_early_exit.
 #include <unistd.h>
 
 #include <atomic>
@@ -37,5 +37,5 @@ CATCH_REGISTER_LISTENER(exit_guard)
 
 }  // namespace
 
-extern "C" const int course_test_early_exit;  // a name for the linker: nobody else asks for us
+extern "C" const int course_test_early_exit;  // the name by which the linker takes this file
 extern "C" const int course_test_early_exit = 0;

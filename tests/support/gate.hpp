@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Somebody else's event: a coroutine that awaits it waits until the test says so.
+// An event that the test causes: a coroutine that awaits the gate waits until the test opens it.
 // Owns     nothing; it holds the handle of a frame that waits.
 // Lifetime it must live until it is opened, or the frame that waits has been destroyed.
 // Threads  one at a time.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What some work writes on stderr, where common::log() writes.
-// Owns     nothing; stderr is the caller's again when it returns.
+// Runs some work and returns what it writes on stderr, where common::log() writes.
+// Owns     nothing; stderr is restored when it returns.
 // Threads  one caller at a time. The work has a thread of its own: a seccomp filter that it
 //          installs (refuse_calls.hpp) stays as long as that thread.
 // Errors   throws what the work threw.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The test as the kernel: it takes what was started, one request at a time, and answers in whatever
-// order it likes. For programs that link test-scripted-ring.
-// Owns     what was taken out of the queue and not asked for yet.
+// Lets the test play the kernel: it takes one started request at a time, and answers them in any
+// order. For programs that link test-scripted-ring.
+// Owns     requests that were taken out of the queue and that the test has not asked for yet.
 // Lifetime the io_queue outlives it; one at a time.
 // Threads  the test's own.
 // Errors   taking a request that nobody has started fails the test case.
@@ -58,7 +58,7 @@ class manual_ring {
     answer(request, static_cast<std::int32_t>(bytes.size()));
   }
 
-  // A message of another ring arrives.
+  // Makes a message of another ring arrive.
   void bring(const uring::message& message) {
     turn({{message.word | uring::io_queue::message_bit, message.value}});
   }
@@ -66,7 +66,7 @@ class manual_ring {
   // What the test may ask of a wait, see scripted_ring.hpp.
   [[nodiscard]] scripted_ring& ring() noexcept { return ring_; }
 
-  // All of these complete in one turn.
+  // Makes all of these complete in one turn.
   void turn(std::vector<scripted_answer> answers) {
     answers_ = std::move(answers);
     queue_.turn();

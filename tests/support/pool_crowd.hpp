@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Crowds for an echo server whose buffers are few: who gets an echo, and whose is it?
-// Errors   what came instead is returned, as compare_all() says it; std::system_error.
+// Crowds of clients for an echo server with few buffers: does each get its own echo?
+// Errors   a wrong echo is returned as a text from compare_all(); std::system_error.
 #pragma once
 
 #include <chrono>

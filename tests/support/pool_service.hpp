@@ -38,7 +38,7 @@ class pool_service {
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-  // Ends it; how many buffers were still lent then.
+  // Ends the service. Returns how many buffers were still lent then.
   [[nodiscard]] std::size_t lent_at_end() {
     stop_.request();
     thread_.join();

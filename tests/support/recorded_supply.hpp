@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A supply that notes what it is given, and gives nothing to any kernel.
+// A buffer_supply that records what it is given, and gives nothing to the kernel.
 #pragma once
 
 #include <cstddef>

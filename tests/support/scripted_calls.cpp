@@ -118,7 +118,7 @@ int our_accept4(int listener, ::sockaddr* peer, ::socklen_t* bytes, int flags) {
 
 int our_close(int fd) {
   if (!course_test::count(course_test::now.closes_without, false)) return real_close(fd);
-  // The peer sees the end, and the number stays: a second close would hit whoever has it then.
+  // The peer sees the end, but the number stays taken: a second close hits no other descriptor.
   (void)::shutdown(fd, SHUT_RDWR);
   return 0;
 }

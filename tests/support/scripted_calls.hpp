@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the system does to a server and cannot be made to do at will: an accept that fails, a thread
-// that is refused, one that is faster or slower than its maker. And what a server does that no
-// client can see: with which flags it accepts, and what it does without its mutex, or with it.
+// Brings about what the system rarely does to a server: an accept that fails, a thread that is
+// refused, a thread that is faster or slower than its maker. And shows what no client can see: the
+// flags with which a server accepts, and what it does with its mutex held, or without it.
 // The linker puts functions of ours before the real ones, in programs that link
 // test-scripted-calls, and in no other.
-// Owns     one switch each, for as long as the object lives; one of a kind at a time.
-// Lifetime the switch is back when the destructor returns.
-// Threads  any; the calls are whichever threads make them, the test's own too.
+// Owns     a switch, as long as the object lives. There may be one object of each kind at a time.
+// Lifetime the destructor resets the switch.
+// Threads  any; the calls of all threads count, the test's own included.
 // See      accept(2), "Error handling"; pthread_create(3); ld(1), --wrap
 #pragma once
 

@@ -35,7 +35,7 @@ struct scripted_answer {
 // What was submitted since the last turn, in order; and what completes in this one.
 using script = std::function<std::vector<scripted_answer>(const std::vector<::io_uring_sqe>&)>;
 
-// Takes what stands in a submission queue out of it, as the kernel would.
+// Takes the prepared SQEs out of a submission queue, as the kernel would.
 [[nodiscard]] std::vector<::io_uring_sqe> take_prepared(::io_uring& ring);
 
 class [[nodiscard]] scripted_ring {

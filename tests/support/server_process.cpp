@@ -54,7 +54,7 @@ server_process::server_process(const std::filesystem::path& path,
     : child_{path, with_address(arguments), options} {
   std::size_t line_bytes = std::string::npos;
   const bool decided = eventually(start_deadline, [&] {
-    const bool ended = !child_.alive();  // asked first: then its last words are in the text
+    const bool ended = !child_.alive();  // asked first, so that the text below is complete
     line_bytes = child_.stdout_text().find('\n');
     return ended || line_bytes != std::string::npos;
   });

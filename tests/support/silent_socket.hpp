@@ -35,7 +35,7 @@ class silent_socket {
   [[nodiscard]] int fd() const noexcept { return pair_.theirs.get(); }
   [[nodiscard]] int other() const noexcept { return pair_.ours.get(); }
 
-  // Breaks the silence.
+  // Sends bytes, which end the wait.
   void say(std::string_view text) const {
     common::check(::send(pair_.ours.get(), text.data(), text.size(), MSG_NOSIGNAL), "send");
   }

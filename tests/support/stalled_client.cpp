@@ -58,7 +58,7 @@ std::size_t send_until_unread(client& peer, std::size_t bytes_max) {
   const auto keeps_up = [&] {
     const std::size_t window = peer.send_window_bytes();
     widest = std::max(widest, window);
-    // Not more than half: a kernel tells of a window that opens only once it has doubled.
+    // Not more than half: a kernel announces a growing window only when it has doubled.
     return window > widest / 2 + peer.unacknowledged_bytes();
   };
   std::size_t sent_bytes = 0;

@@ -10,12 +10,12 @@
 
 namespace course_test {
 
-// Little fits in between: the server's echo soon has to wait.
+// Small kernel buffers, so that the server's echo soon has to wait.
 inline constexpr client_options small_buffers{.receive_buffer_bytes = 8 * 1024,
                                               .send_buffer_bytes = 64 * 1024};
 
-// The same, for a server whose sends are of 4 KiB: 8 KiB hold two of them, and each would fit whole
-// or wait. With these its sends are short.
+// The same, for a server that sends 4 KiB at a time: 8 KiB hold two such sends, and each would fit
+// whole or wait. With these buffers its sends are short.
 inline constexpr client_options short_send_buffers{.receive_buffer_bytes = 4 * 1024,
                                                    .send_buffer_bytes = 64 * 1024};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The harness, tested: a test that says the wrong thing about a server costs a student an evening.
+// Tests of the harness: a test that reports the wrong thing about a server costs a student hours.
 #include <sys/wait.h>
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: MIT
-// Nothing: test-headers exists for its precompiled header, and CMake wants a source beside it.
+// This file is empty: test-headers exists for its precompiled header, and CMake wants a source.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The main() of every test program, and how its red tests read: as Catch2's console reporter has
-// it, but no line is broken at 80 columns: ./course can show a message as its author wrote it.
+// The main() of every test program, and its reporter: it prints as Catch2's console reporter does,
+// but breaks no line at 80 columns, so that ./course can show a message as its author wrote it.
 #include <catch2/catch_session.hpp>
 #include <catch2/catch_test_case_info.hpp>
 #include <catch2/reporters/catch_reporter_registrars.hpp>

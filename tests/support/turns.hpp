@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Time, counted in turns of the loop: a test says who comes first, and does not sleep.
+// Time, counted in turns of the loop: a test decides which task comes first, and does not sleep.
 // Lifetime the context and the source must live until the task has ended.
 // Threads  the one that runs the context.
 // Errors   std::system_error if a NOP fails.

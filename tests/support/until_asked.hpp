@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Something to await that ends when a source is canceled, and never by itself: a wait that hangs by
-// construction. It needs nothing of the kernel's cancellation, which is a later task.
+// A wait that ends when a source is canceled, and never by itself: it hangs by construction. It
+// does not use the kernel's cancellation, which is a later task.
 // Lifetime it lives in the awaiting frame.
 // Threads  the one that runs the context.
 // Errors   none. If nobody cancels, io_context::run() throws: nothing is in flight.
