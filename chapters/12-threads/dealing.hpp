@@ -29,7 +29,7 @@
 
 namespace uring {
 
-// Where the clients come to that are dealt to one worker.
+// Receives the clients that are dealt to one worker.
 class arrivals final : public message_receiver {
  public:
   struct next_client;
@@ -39,7 +39,7 @@ class arrivals final : public message_receiver {
 
   [[nodiscard]] io_queue& queue() noexcept { return queue_; }
 
-  // Before the first next(): from here on the loop does not end before all clients have come.
+  // Call it before the first next(): then the loop does not end before all clients have come.
   void begin() noexcept { queue_.expect_message(); }
 
   // accepted got = co_await here.next(): as from an accept. -ECANCELED: nobody else will come.
@@ -72,7 +72,7 @@ class arrivals final : public message_receiver {
   io_queue& queue_;
   std::list<common::unique_fd> waiting_;
   std::int32_t come_ = 0;   // clients
-  std::int32_t sent_ = -1;  // how many come in all; less than none: nobody knows yet
+  std::int32_t sent_ = -1;  // how many come in all; negative: not known yet
   std::coroutine_handle<> consumer_;
 };
 
@@ -95,7 +95,7 @@ inline task<bool> hand_over(io_context& context, arrivals& to, common::unique_fd
   COURSE_TODO("12.3");
 }
 
-// Deals in turns: to each of the others, and to its own worker.
+// Deals clients in turn to each of the other workers, and to its own.
 class dealer {
  public:
   dealer(io_context& context, std::list<arrivals>& others) : context_{context} {
@@ -103,7 +103,7 @@ class dealer {
   }
   dealer(dealer&&) = delete;
 
-  // The last of all, whatever way its worker has ended: the others wait for it.
+  // Sends the last messages. Call it however the worker has ended: the others wait for them.
   void end() noexcept {
     for (const place& each : others_) {
       sender_.send(each.to->queue(), *each.to, arrivals::no_more_than(each.sent));

@@ -37,7 +37,7 @@ namespace uring {
 
 struct echo_worker_options {
   std::size_t threads = 1;
-  bool hand_over = false;  // one accepts for all
+  bool hand_over = false;  // one worker accepts for all
   ring_options ring;
   buffer_options buffers;  // for each
 };

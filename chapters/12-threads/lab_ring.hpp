@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a thread of the laboratory enters the kernel: once for each batch, or oftener.
+// How a thread of the laboratory enters the kernel: once for each batch, or more often.
 // Owns     the ring.
 // Lifetime what a request points at lives until it has completed, or until the ring is gone.
 // Threads  the one that made it.

@@ -44,7 +44,7 @@ class lab_worker {
   }
   lab_worker(lab_worker&&) = delete;  // the kernel has its clients' addresses
 
-  // Until the stop.
+  // Serves until the stop.
   lab_counts run() {
     while (!has_stopped_) {
       ring_.turn([this](const completion& done) { handle(done); });

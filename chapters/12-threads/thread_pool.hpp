@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A pool of threads, each of which runs whatever coroutine comes to it.
+// A pool of threads, each of which runs any coroutine that is scheduled here.
 // Owns     the threads.
-// Lifetime the destructor runs what is scheduled by then, and joins. What it runs may schedule
-//          more.
+// Lifetime the destructor runs all coroutines that are scheduled by then, which may schedule more,
+//          and joins the threads.
 // Threads  schedule(): any.
 // Errors   the constructor throws std::system_error if the system has no thread left.
-// Rule     a coroutine that has come here goes on here, until it goes elsewhere. The queue needs no
-//          bound and no memory: its places are in the frames that wait, and whoever makes the
-//          frames bounds their number.
+// Rule     a scheduled coroutine stays on the pool's threads until it awaits something elsewhere.
+//          The queue needs no bound and no memory: its places are in the frames that wait, and the
+//          code that makes the frames bounds their number.
 #pragma once
 
 #include <condition_variable>
@@ -42,20 +42,20 @@ class thread_pool {
 
  private:
   // Puts `place` at the end of waiting_, which mutex_ guards, and notifies one thread by
-  // has_work_. From the moment on when the mutex is free, a thread may run the coroutine to its
-  // end: the frame with `place` may be gone then, and the pool with it.
+  // has_work_. As soon as the mutex is free, a thread may run the coroutine to its end: then the
+  // frame with `place` may be gone, and the pool with it.
   void enqueue(scheduled& place);
 
-  // A thread's whole life: takes the first of waiting_, resumes its coroutine, and so on. Others
-  // must be able to do the same meanwhile. has_work_.wait(lock, ending, predicate) returns what the
-  // predicate says. It returns when that is true, or when the pool is ending: then false is the end
-  // of this thread, and true is work that is left.
+  // What each thread runs: takes the first of waiting_, resumes its coroutine, and so on. Other
+  // threads must be able to do the same meanwhile. has_work_.wait(lock, ending, predicate) returns
+  // when the predicate is true or the pool is ending, and its result is that of the predicate:
+  // false is the end of this thread, and true means that work is left.
   void work(const std::stop_token& ending);
 
   std::mutex mutex_;
   std::condition_variable_any has_work_;
   linked_list<scheduled> waiting_;
-  std::vector<std::jthread> threads_;  // the last to be made, so the first to go
+  std::vector<std::jthread> threads_;  // made last, and so destroyed first
 };
 
 // A place in the queue. It lives in the frame that waits.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 12-ticks: one task ticks, and another one has to wait for something that blocks its thread.
+// 12-ticks: one task ticks, while another has to wait for something that blocks its thread.
 //
 //   ./course run 12:ticks -- --where pool
 #include <algorithm>
@@ -22,7 +22,7 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds tick{10};
 
-// As long as somebody works: how long was the longest pause between two ticks?
+// The longest pause between two ticks, as long as the other task works.
 struct pauses {
   bool works = true;
   milliseconds longest{0};

@@ -3,10 +3,10 @@
 // Owns     the workers and, while run() goes on, their threads.
 // Lifetime the stop signal outlives it.
 // Threads  run(): the one that made it. `serve` is called by each worker's own thread.
-// Errors   the first that any worker meets ends all of them, and run() throws it. If the system has
-//          no thread left, that is such an error, and nobody serves.
-// Rule     nobody serves before every ring is enabled, and no ring goes before every thread has
-//          ended: so any worker may send to any other.
+// Errors   the first error of any worker ends all of them, and run() throws it. If the system has
+//          no thread left, that is such an error, and no worker serves.
+// Rule     no worker serves before every ring is enabled, and no ring is destroyed before every
+//          thread has ended: so any worker may send to any other.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ class workers {
   workers(workers&&) = delete;  // its threads know its address
 
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
-  // To send it messages: everything else is for the worker's own thread.
+  // For sending messages to it. Everything else is for the worker's own thread.
   [[nodiscard]] io_context& context_of(std::size_t index) {
     return std::next(all_.begin(), static_cast<std::ptrdiff_t>(index))->context();
   }
@@ -59,16 +59,16 @@ class workers {
 
  private:
   // Starts a thread for each of all_, which calls run_one(its worker, its index, serve). If the
-  // system has no thread left, std::jthread's constructor throws. Tell failed(). For this worker,
-  // and for each one after it, start_.give_up(): those that run already wait for them there.
+  // system has no thread left, std::jthread's constructor throws: then call failed(), and call
+  // start_.give_up() for this worker and each one after it, because the others wait for them there.
   void start_all(std::vector<std::jthread>& threads, const serve_function& serve) {
     std::size_t index = 0;
     COURSE_TODO("12.2");
   }
 
   // A worker's thread, from its first line to its last. Enables the ring, waits for all others by
-  // start_.arrive_and_wait(), and serves; if that is false, one of them could not start, and nobody
-  // serves. Whatever is thrown goes to failed(), for no exception may leave a thread. A worker
+  // start_.arrive_and_wait(), and serves; if that is false, one of them could not start, and no
+  // worker serves. Every exception goes to failed(), because none may leave a thread. A worker
   // whose own ring cannot be enabled calls start_.give_up().
   void run_one(worker& own, std::size_t index, const serve_function& serve) noexcept {
     COURSE_TODO("12.2");

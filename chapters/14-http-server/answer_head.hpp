@@ -21,7 +21,7 @@ namespace uring::http {
 inline constexpr std::size_t answer_head_bytes_max = 1024;
 inline constexpr std::string_view plain_text = "text/plain; charset=utf-8";
 
-// What becomes of the connection after this answer, and whether that has to be said.
+// What happens to the connection after this answer, and whether the answer has to say so.
 enum class afterwards {
   goes_on,
   goes_on_as_asked,  // HTTP/1.0: only if both sides say so
@@ -86,8 +86,8 @@ inline void write_short_answer(response_writer& to, int status, const answer_fra
 
 // ---- a folder without its slash ----
 
-// The path with everything escaped that is not certain to stand for itself: what a client sent is
-// not repeated as it was.
+// Escapes all bytes of the path that might have a special meaning, so that an answer does not
+// repeat what a client sent as it was.
 [[nodiscard]] inline std::string percent_encoded(std::string_view path) {
   constexpr std::string_view stands_for_itself =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
@@ -106,7 +106,7 @@ inline void write_short_answer(response_writer& to, int status, const answer_fra
   return text;
 }
 
-// From /docs to /docs/, or every relative link of its page would lead elsewhere.
+// From /docs to /docs/: without the slash, every relative link of its page would lead elsewhere.
 inline void write_redirect(response_writer& to, const answer_frame& frame, std::string_view path,
                            std::string_view query) {
   std::string location = percent_encoded(path) + "/";

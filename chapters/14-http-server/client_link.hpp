@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// One client's connection, as bytes that come and go: what waits for the client, and nothing that
-// knows HTTP.
-// Owns     the stream of what comes, what of it is unread, what is to be sent, and the time limit.
+// One client's connection, as bytes that come and go. It waits for the client, and knows nothing of
+// HTTP.
+// Owns     the stream of received bytes, those not read yet, those to be sent, and the time limit.
 // Lifetime from the first wait until end() has returned it stays where it is. Site, source and
 //          socket outlive it.
 // Threads  the one that runs the queue.
 // Errors   a wait is false if the client is lost, has ended its stream, or is out of time.
-// Rule     while the client is waited for, no buffer of the pool is held for it: neither by us nor
-//          by a request that is armed. One send is in flight at a time.
+// Rule     while we wait for the client, no buffer of the pool is held for it: neither by our code
+//          nor by an armed request. One send is in flight at a time.
 #pragma once
 
 #include <sys/socket.h>
@@ -46,7 +46,7 @@ struct client_link {
   buffer_pool& pool;
   cancel_source& given_up;
   recv_stream arriving;
-  bool is_ending = false;  // its time is up: what it asks now, if anything, is the last
+  bool is_ending = false;  // its time is up: its next request, if there is one, is the last
 
   // received got = co_await link.next(): until limit.source() is canceled.
   [[nodiscard]] auto next() {
@@ -54,8 +54,8 @@ struct client_link {
     return patient_next{arriving, limit.source()};
   }
 
-  // Takes bytes that have come. False if these are none: then receive_after(), of slow_waits.hpp,
-  // knows what to do.
+  // Takes bytes that have come. False if there are none: then call receive_after() of
+  // slow_waits.hpp.
   [[nodiscard]] bool took(received got) {
     if (got.bytes().empty()) return false;
     input.take(std::move(got));
@@ -71,7 +71,7 @@ struct client_link {
 
   task<> end() { return arriving.end(); }
 
-  // Nothing is left of `out`, and its block went home.
+  // True if `sent` was the rest of `out`. Then the block of `out` is returned.
   [[nodiscard]] bool has_sent_all(const io_result& sent) noexcept {
     if (!sent || sent.count() < out.text().size()) return false;
     out.clear();

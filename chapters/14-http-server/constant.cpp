@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 14-constant: answers the same to whatever comes, and looks at nothing. No server on these sockets
-// can cost less, so it is what the checkpoint compares with.
+// 14-constant: sends the same answer to whatever comes, without parsing it. No server on these
+// sockets can cost less, so the checkpoint compares with this one.
 //
 //   ./course run 14:constant -- --port 8080
 #include <array>
@@ -34,7 +34,7 @@ std::string constant_answer() {
          std::string(1024, 'x');
 }
 
-// Takes every recv for a whole request.
+// Treats what each recv brings as a whole request.
 class constant_answers {
  public:
   constant_answers(cancel_source& waiting, cancel_source& given_up) noexcept

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the server has done, counted by each of its threads and added up when somebody asks.
+// What the server has done. Each of its threads counts, and the sums are made on request.
 // Threads  each counts in an object of its own; any may read. A sum may be a moment old.
-// Rule     one thread writes a counter: so a load and a store do, and no other thread's counter
-//          stands in the same line of the cache.
+// Rule     only one thread writes a counter, so a load and a store are enough, and no other
+//          thread's counter is in the same cache line.
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ class alignas(64) counters {
   std::array<std::atomic<std::uint64_t>, counter_names.size()> values_{};
 };
 
-// "requests 42", a line each; the sums over all threads.
+// A line such as "requests 42" for each counter, with the sum over all threads.
 [[nodiscard]] inline std::string to_text(std::span<const counters> all) {
   std::string text;
   for (std::size_t which = 0; which < counter_names.size(); ++which) {

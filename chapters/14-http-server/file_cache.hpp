@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Small files, ready to be sent: their fields, the empty line and the bytes in one piece.
-// Owns     the files, up to cache_bytes_max of them; a caller that goes on with one shares it.
+// Owns     the files, up to options::bytes_max bytes of them; a caller that keeps one shares it.
 // Threads  the one that runs the queue: each thread has a cache of its own, and no lock.
 // Errors   std::bad_alloc.
-// Rule     a file is looked at again when it has been here for fresh_ms, and no sooner. While one
-//          request looks, the others get what is here: a slow disk delays one client.
+// Rule     a file is checked on the disk again after fresh_ms, and no sooner. While one request
+//          checks, the others get the cached file: a slow disk delays only one client.
 #pragma once
 
 #include <chrono>
@@ -31,12 +31,12 @@ class file_cache {
   };
 
   explicit file_cache(const options& chosen) noexcept : options_{chosen} {}
-  file_cache(file_cache&&) = delete;  // entries stand in a list
+  file_cache(file_cache&&) = delete;  // entries are in a list
   ~file_cache() { clear(); }
 
   // The file that may be sent now without a look at the disk, or null. It may if it was checked
-  // less than fresh_ms ago, or if somebody is checking it at this moment. It is used now: so it
-  // becomes the last of by_use_, where the first is dropped when there is no more room.
+  // less than fresh_ms ago, or if another request is checking it at this moment. This is a use, so
+  // the file becomes the last of by_use_, of which the first is dropped when there is no more room.
   [[nodiscard]] const std::shared_ptr<const small_file>* find(std::string_view path,
                                                               limit_clock::time_point now) {
     const auto found = entries_.find(path);
@@ -45,7 +45,7 @@ class file_cache {
     COURSE_TODO("14.3");
   }
 
-  // Somebody goes to the disk for this path. Then comes one of keep(), drop(), or checked().
+  // Call it before you look at the disk for this path, and then one function of the result.
   class check;
   [[nodiscard]] check begin_check(std::string_view path);
 
@@ -65,7 +65,7 @@ class file_cache {
       return std::hash<std::string_view>{}(text);
     }
   };
-  // A bit more than the text: what an entry takes beside it.
+  // The bytes of the text, and what else an entry takes.
   static std::size_t cost(const std::string& path, const small_file& file) noexcept {
     return sizeof(entry) + sizeof(small_file) + path.size() + file.text.size();
   }
@@ -91,7 +91,7 @@ class file_cache {
   std::size_t bytes_ = 0;      // at most bytes_max, by cost()
 };
 
-// One look at the disk. What it does not say by its end was no news.
+// One look at the disk. If it calls none of the functions below, the entry stays as it is.
 class [[nodiscard]] file_cache::check {
  public:
   check(file_cache& cache, std::string_view path) : cache_{cache}, path_{path} {
@@ -102,7 +102,7 @@ class [[nodiscard]] file_cache::check {
     if (entry* const here = find()) here->is_being_checked = false;
   }
 
-  // What is here for the path, if it is of that version; then it is fresh again.
+  // Returns the cached file if it is of that version; then it is fresh again.
   [[nodiscard]] std::shared_ptr<const small_file> confirm(const file_facts& facts,
                                                           limit_clock::time_point now) {
     entry* const here = find();
@@ -114,7 +114,7 @@ class [[nodiscard]] file_cache::check {
     cache_.drop(path_);
     cache_.insert(path_, std::move(file), now);
   }
-  // There is no such file any more, or it is not small.
+  // Call it if there is no such file any more, or if it is not small.
   void drop() { cache_.drop(path_); }
 
  private:
@@ -131,7 +131,7 @@ inline file_cache::check file_cache::begin_check(std::string_view path) {
   return check{*this, path};
 }
 
-// One that alone is more than bytes_max is not kept, and drives no other out.
+// A file that alone is larger than bytes_max is not kept, and removes no other.
 inline void file_cache::insert(std::string_view path, std::shared_ptr<const small_file> file,
                                limit_clock::time_point now) {
   const std::string name{path};
@@ -146,8 +146,8 @@ inline void file_cache::insert(std::string_view path, std::shared_ptr<const smal
   if (bytes_ > options_.bytes_max) make_room();
 }
 
-// Until bytes_ is no more than options_.bytes_max: drops the longest unused, by its path, of which
-// drop() must have a copy.
+// Until bytes_ is no more than options_.bytes_max: drops the file that was unused for longest, by
+// its path. drop() must get a copy of that path.
 inline void file_cache::make_room() {
   COURSE_TODO("14.3");
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Answers of one client, written behind those that are waiting to be sent.
+// Writes the answers to one client, each after those that wait to be sent.
 // Lifetime site and link outlive it.
 // Threads  the one that runs the queue.
 // Errors   an answer that does not fit into a whole block becomes a 500.
-// Rule     an answer is counted, and logged, when it is written. After the one that says that it is
-//          the last, none follows.
+// Rule     an answer is counted and logged when it is written. No answer follows the one that says
+//          that it is the last.
 #pragma once
 
 #include <cassert>
@@ -35,9 +35,9 @@ class http_answers {
     if (site.log.is_open()) client_ = address_of_client(link.socket);
   }
 
-  // The last answer was the connection's last.
+  // True if the last answer that was written ends the connection.
   [[nodiscard]] bool is_over() const noexcept { return is_over_; }
-  // The next one will be.
+  // Makes the next answer end the connection.
   void next_is_last() noexcept { must_end_ = true; }
 
   // Answers a request without a body, if nothing has to be waited for. False if something has to.
@@ -96,7 +96,7 @@ class http_answers {
       write_text_answer(to, 200, frame, plain_text, body);
     });
   }
-  // Its head: the bytes come later.
+  // The head of a text whose bytes come later.
   void begin_text(const request_head& head, std::size_t bytes) {
     write(head, 200, bytes, [&](response_writer& to, const answer_frame& frame) {
       begin_answer(to, 200, frame);
@@ -109,7 +109,7 @@ class http_answers {
     });
   }
 
-  // To something that was no request, or came too late. Nobody knows where the next would begin.
+  // The answer to bytes that are not a request, or came too late. The next request cannot be found.
   void refuse_all(int status) {
     is_over_ = true;
     response_writer writer{link_.out.room()};

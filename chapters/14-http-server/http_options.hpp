@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the server may be told on its command line beside what every server takes: a root and the
-// limits. Each limit has a flag, and each flag a default that a public server can live with.
+// The flags that this server has besides those of every server: a root and the limits. Each limit
+// has a flag, and each flag has a default that is good enough for a public server.
 // Lifetime the flag_set must not outlive it.
 // Errors   a value out of its range ends the program with a sentence and status 2, in parse().
 #pragma once
@@ -77,8 +77,8 @@ class http_command_line {
     return chosen;
   }
 
-  // Each client is a descriptor. Some have to be left, for files and for what the server itself has
-  // open: a client that cannot get its file is not served.
+  // Each client takes a descriptor. Some have to be left for files and for the server itself,
+  // because a client that cannot get its file is not served.
   [[nodiscard]] static std::int64_t connections_that_fit() {
     ::rlimit limit{};
     common::check(::getrlimit(RLIMIT_NOFILE, &limit), "getrlimit");

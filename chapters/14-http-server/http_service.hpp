@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A thread's whole service: clients come, are served, and go; and one day all of that stops.
+// The service of one thread: it accepts clients, serves them, and stops in an orderly way.
 // Owns     its listener, and every connection until it has ended.
 // Lifetime context, site and `stop_fd` outlive it.
 // Threads  the one that runs the context.
 // Errors   serve_until_stopped() throws std::system_error if the listener or the ring is broken.
-// Rule     when there is no room for a client, the one that has been idle for longest makes some.
-//          If none is idle, clients wait where the kernel keeps them until one leaves.
+// Rule     when there is no room for a client, the one that was idle for longest is closed. If none
+//          is idle, new clients wait in the kernel's backlog until one leaves.
 #pragma once
 
 #include <poll.h>
@@ -50,11 +50,11 @@ class http_service {
  private:
   // When a stop is asked for, three steps, of which the second takes time:
   //   No client is accepted any more: accepting_ is canceled. From now on site_.is_draining, so
-  //   that each answer is the last of its connection. Clients that wait for nothing but a request
-  //   are sent home, by site_.limits.end_idle().
+  //   that each answer is the last of its connection. Connections on which no request is under way
+  //   are closed, by site_.limits.end_idle().
   //   The others have site_.options.drain_ms to get their answers: a timeout_op() under over_,
   //   which is canceled when the last client has gone.
-  //   Clients that are still there are given up: clients_ is canceled.
+  //   The connections that are left are ended: clients_ is canceled.
   task<> stop_in_order() {
     (void)co_await poll_op(over_, stop_fd_, POLLIN);
     COURSE_TODO("14.5");
@@ -90,7 +90,7 @@ class http_service {
 
   [[nodiscard]] bool is_full() const noexcept { return count_ >= site_.options.connections_max; }
 
-  // Asks the longest idle client to leave, and waits until any has left; a while is enough, too.
+  // Ends the client that was idle for longest, and waits until any client has left, or for a while.
   task<> make_room() {
     if (site_.limits.end_longest_idle()) site_.counted_here.add(counted::evicted_idle);
     cancel_source pause{child_of{accepting_}};
@@ -109,7 +109,7 @@ class http_service {
     if (until_one_leaves_ != nullptr) until_one_leaves_->cancel();
   }
 
-  // The only timer: it looks at the limits of all clients, and rests while there are none.
+  // The only timer: it checks the limits of all clients, and waits while there are no clients.
   task<> sweep() {
     while (!over_.is_canceled()) {
       if (count_ == 0) {
@@ -137,7 +137,7 @@ class http_service {
   int stop_fd_;
   http_site& site_;
   cancel_source over_{context_};              // the last client has gone, or a task has failed
-  scope clients_{context_, child_of{over_}};  // and the task that accepts
+  scope clients_{context_, child_of{over_}};  // and the task that accepts clients
   cancel_source accepting_{child_of{clients_.source()}};
   cancel_source last_words_{context_};
   cancel_source* until_one_leaves_ = nullptr;

@@ -2,9 +2,9 @@
 // What all connections of a thread share.
 // Owns     the cache, the blocks, the lists of limits and the log; refers to the rest.
 // Lifetime it outlives every connection; root, options, pool and counters outlive it.
-// Threads  the one that runs the queue. Of other threads it only reads the counters.
-// Rule     `head` and `path_room` are for one request at a time: between the parser's step `head`
-//          and the last use of what it found no coroutine waits.
+// Threads  the one that runs the queue. From other threads' objects it only reads the counters.
+// Rule     `head` and `path_room` serve one request at a time: no coroutine may wait between the
+//          parser's step `head` and the last use of what it found.
 #pragma once
 
 #include <array>

@@ -3,7 +3,7 @@
 // root's descriptor, the counters, and nothing that has to be locked.
 // Owns     root, options, counters and workers.
 // Lifetime the stop signal outlives it. It belongs to one run().
-// Threads  as workers.hpp says. All that a worker's clients use is its own thread's alone.
+// Threads  as workers.hpp says. Only a worker's own thread uses what its clients need.
 // Errors   as workers::run(); std::system_error if there is no such root.
 #pragma once
 
@@ -66,8 +66,8 @@ class http_workers {
   }
 
  private:
-  // The end of an answer does not wait until the client has confirmed its beginning. Each client
-  // inherits that from its listener.
+  // Without this, the end of an answer may wait until the client has confirmed its beginning. Each
+  // client inherits the option from its listener.
   static void send_at_once(int listener) {
     const int on = 1;
     common::check(::setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a file is, by the ending of its name: the value of Content-Type.
+// The value of Content-Type for a file, by the ending of its name.
 // Lifetime the result is static text.
-// Rule     an ending that is not in the table is bytes: a browser saves such a file, and never runs
-//          it.
+// Rule     a file whose ending is not in the table is just bytes: a browser saves it, and never
+//          runs it.
 // See      rfc9110, section 8.3; the registry at iana.org/assignments/media-types
 #pragma once
 
@@ -52,7 +52,7 @@ inline constexpr std::array mime_types{
     mime_type{"webm", "video/webm"},
 };
 
-// Of a path such as /docs/index.html; the case of the ending does not matter.
+// The type for a path such as /docs/index.html. The case of the ending does not matter.
 [[nodiscard]] inline std::string_view type_of(std::string_view path) noexcept {
   const std::string_view name = path.substr(path.find_last_of('/') + 1);
   const std::size_t dot = name.find_last_of('.');

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Memory for answers on their way out. A connection has a block only while it has something to
 // send, so that there are about as many as clients that are being answered at this moment.
-// Owns     the blocks that are not in use; a block that is taken is its holder's.
+// Owns     the blocks that are not in use; a block that was taken belongs to its holder.
 // Lifetime it outlives every block that was taken.
 // Threads  the one that runs the queue.
 // Errors   std::bad_alloc.
-// Rule     the block that came home last is taken first: it is still in the processor's cache.
+// Rule     the block that was returned last is taken first: it may still be in the CPU's cache.
 #pragma once
 
 #include <cassert>
@@ -23,7 +23,7 @@ inline constexpr std::size_t block_bytes = 64 * 1024;
 
 class send_blocks {
  public:
-  // So many wait for their next use; what comes home beyond that is freed.
+  // At most so many unused blocks are kept; blocks beyond that are freed when they are returned.
   static constexpr std::size_t kept_max = 256;
 
   send_blocks() { kept_.reserve(kept_max); }
@@ -34,7 +34,7 @@ class send_blocks {
 
   using memory = std::unique_ptr<char[]>;
 
-  // Not touched: what nobody writes to costs no memory.
+  // A new block is not initialized: pages that nobody writes to cost no memory.
   [[nodiscard]] memory take() {
     if (kept_.empty()) return std::make_unique_for_overwrite<char[]>(block_bytes);
     memory last = std::move(kept_.back());
@@ -59,7 +59,7 @@ class send_block {
   [[nodiscard]] std::string_view text() const noexcept { return {memory_.get(), bytes_}; }
   [[nodiscard]] std::size_t room_bytes() const noexcept { return block_bytes - bytes_; }
 
-  // Behind what is there: write to it, and add() what you have written.
+  // The room after the text: write to it, then add() the number of bytes that you have written.
   [[nodiscard]] std::span<char> room() {
     if (memory_ == nullptr) memory_ = from_.take();
     return {memory_.get() + bytes_, room_bytes()};
@@ -68,7 +68,7 @@ class send_block {
     assert(bytes <= room_bytes());
     bytes_ += bytes;
   }
-  // The caller has looked at room_bytes().
+  // The caller must have checked room_bytes().
   void append(std::string_view text) {
     std::memcpy(room().data(), text.data(), text.size());
     add(text.size());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a quick client never needs: waits that take a frame, because something came late, short or
-// not at all.
+// Waits that take a frame, because something came late, short or not at all. A quick client never
+// needs them.
 // Lifetime the link outlives the task.
 // Threads  the one that runs the queue.
 // Errors   false: the client is lost, has ended its stream, or is out of time.
-// Rule     while the client is waited for, no buffer of the pool is held for it: neither by us nor
-//          by a request that is armed.
+// Rule     while we wait for the client, no buffer of the pool is held for it: neither by our code
+//          nor by an armed request.
 #pragma once
 
 #include <poll.h>
@@ -36,7 +36,7 @@ inline constexpr std::size_t goodbye_bytes_max = 1024 * 1024;
   return ::poll(&state, 1, 0) == 1 && (state.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-// Out of time. A client that had nothing to ask may have asked in the meantime.
+// The time is up. A client that was idle may have sent a request in the meantime.
 inline task<bool> look_once_more(client_link& link) {
   if (link.limit.what() != wait_for::request || link.given_up.is_canceled()) co_return false;
   link.is_ending = true;
@@ -46,7 +46,7 @@ inline task<bool> look_once_more(client_link& link) {
   co_return link.took(std::move(got));
 }
 
-// No bytes have come, but `error`, or 0 for the end of the stream. Waits on if there is hope.
+// No bytes have come, but `error`, or 0 for the end of the stream. Waits again if bytes may come.
 inline task<bool> receive_after(client_link& link, int error) {
   for (;;) {
     received got{.result = io_result{-EAGAIN}, .lease = {}};
@@ -66,7 +66,7 @@ inline task<bool> receive_after(client_link& link, int error) {
   }
 }
 
-// The next bytes, however they are waited for. For those who may have a frame for it.
+// Waits for the next bytes in every way. For callers that can afford a frame.
 inline task<bool> receive(client_link& link) {
   received got = co_await link.next();
   const int error = got.result.error();
@@ -75,7 +75,7 @@ inline task<bool> receive(client_link& link) {
   co_return more;
 }
 
-// As in chapter 10, task 5.
+// Returns the client's buffers to the pool, as in chapter 10, task 5.
 inline task<> let_go_of_buffers(client_link& link) {
   link.input.keep();
   co_await link.arriving.disarm();
@@ -84,7 +84,7 @@ inline task<> let_go_of_buffers(client_link& link) {
   }
 }
 
-// The socket did not take all of it: for as long as the client takes something now and then.
+// The socket did not take all of `out`. Sends the rest as long as the client takes some in time.
 inline task<bool> send_rest(client_link& link, io_result sent) {
   if (!sent && !sent.is_passing()) co_return false;
   co_await let_go_of_buffers(link);
@@ -94,7 +94,7 @@ inline task<bool> send_rest(client_link& link, io_result sent) {
     const io_result more =
         co_await send_op(link.limit.source(), link.socket, std::as_bytes(std::span{left}));
     if (more.is_passing()) continue;
-    if (more.error() == ECANCELED) reset_connection(link.socket);  // half an answer is no answer
+    if (more.error() == ECANCELED) reset_connection(link.socket);  // half of it must not look whole
     if (!more) co_return false;
     left.remove_prefix(more.count());
   }
@@ -103,7 +103,7 @@ inline task<bool> send_rest(client_link& link, io_result sent) {
   co_return true;
 }
 
-// All of `out`, likewise.
+// Sends all of `out`.
 inline task<bool> send_out(client_link& link) {
   const io_result sent = co_await link.send_now();
   if (link.has_sent_all(sent)) co_return true;

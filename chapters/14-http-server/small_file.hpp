@@ -28,7 +28,7 @@ struct small_file {
   file_validators validators;
   std::string_view type;
   std::string text;        // fields, empty line, bytes
-  std::size_t head_bytes;  // of text: up to the file's own bytes
+  std::size_t head_bytes;  // where in text the file's own bytes begin
 
   [[nodiscard]] std::string_view bytes() const noexcept {
     return std::string_view{text}.substr(head_bytes);
@@ -49,7 +49,7 @@ struct small_file {
   return file;
 }
 
-// Still the version that was found? Asked after the last byte was read.
+// Whether this is still the version that was found. Call it after the last byte was read.
 [[nodiscard]] inline bool is_unchanged(const found_file& found) {
   struct ::statx now{};
   const int flags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// How long a client may take, for all clients at once: ordered lists instead of a timer each.
+// How long clients may take: ordered lists of limits, instead of a timer for each client.
 // Owns     nothing; a limit is a member of what it limits.
 // Lifetime the lists outlive every limit, and a limit every wait under its source().
 // Threads  the one that runs the queue.
 // Errors   std::system_error if the ring takes no more requests.
 // Rule     every limit of a list has the same length. So the one that was started first is over
-//          first, and to look at the front is enough. To start one costs no request and no call.
+//          first, and only the front has to be checked. To start a limit costs no request.
 #pragma once
 
 #include <linux/sockios.h>
@@ -32,12 +32,12 @@ class time_limits {
   explicit time_limits(const limit_lengths& lengths) noexcept : lengths_{lengths} {}
   time_limits(time_limits&&) = delete;  // limits hold its address
 
-  // Ends every limit that is over by now, by its on_time_up().
+  // Ends every limit that is over by now, unless its client has_taken_something().
   void sweep(limit_clock::time_point now);
 
-  // Ends all that wait for a request, and from now on each that begins to: nothing is lost.
+  // Ends all limits that wait for a request, and from now on each that begins such a wait.
   void end_idle();
-  // Ends the one of them that waits longest. False if there is none.
+  // Ends the one of these that has waited for longest. False if there is none.
   bool end_longest_idle();
 
   // How often to sweep: a limit is over late by no more than an eighth of the shortest.
@@ -58,14 +58,14 @@ class time_limits {
   bool nobody_idles_ = false;
 };
 
-// One client's. At most one runs at a time, because a connection waits for one thing at a time.
+// The limit of one client, which waits for one thing at a time.
 class time_limit : public list_link {
  public:
   time_limit(time_limits& all, cancel_source& above, int socket) noexcept
       : all_{all}, above_{above}, socket_{socket} {}
   ~time_limit() { unlink(); }
 
-  // From now on `what` is waited for. A few pointers are written, and nothing is allocated.
+  // Starts the limit for a wait for `what`. Writes a few pointers, and allocates nothing.
   void start(wait_for what) {
     unlink();
     not_taken_ = none_known;
@@ -75,7 +75,7 @@ class time_limit : public list_link {
     all_.list(what).push_back(*this);
     if (what == wait_for::request && all_.nobody_idles_) end();
   }
-  // The same, unless that runs already: so a byte now and then buys a client no time.
+  // The same, unless the limit for `what` runs already: single bytes do not prolong it.
   void start_once(wait_for what) {
     if (!is_linked() || waits_for_ != what) start(what);
   }
@@ -98,15 +98,15 @@ class time_limit : public list_link {
     started_ = now;
     all_.list(waits_for_).push_back(*this);
   }
-  // Whoever waits under the source is resumed, soon, with -ECANCELED.
+  // The wait under the source soon ends with -ECANCELED.
   void end() {
     unlink();
     source_->cancel();
   }
 
-  // A client that has taken something of what we sent, since we looked last, is slow and not gone.
-  // Its kernel has confirmed that: SIOCOUTQ counts what it has not. A request that does not come
-  // to its end is another matter.
+  // A client that has taken some bytes since we last looked is slow, but not gone. SIOCOUTQ counts
+  // the bytes that its kernel has not confirmed. This does not help a client that does not end its
+  // request.
   [[nodiscard]] bool has_taken_something() {
     if (waits_for_ != wait_for::room && waits_for_ != wait_for::request) return false;
     int now = 0;
@@ -144,7 +144,7 @@ inline void time_limits::end_idle() {
   while (end_longest_idle()) continue;
 }
 
-// Of those that wait for a request, the one that has waited for longest. It is ended.
+// Ends the limit that has waited for a request for longest. False if there is none.
 inline bool time_limits::end_longest_idle() {
   running& idle = list(wait_for::request);
   COURSE_TODO("14.4");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a server waits for, how long for each, and the clock by which it is measured.
+// What a server waits for, how long it waits, and the clock that measures this.
 #pragma once
 
 #include <time.h>
@@ -12,7 +12,7 @@ namespace uring::http {
 
 using limit_clock = std::chrono::steady_clock;
 
-// To a few milliseconds, which is as often as the kernel's own tick, and for a third of the price.
+// Exact to a few milliseconds, as the kernel's own tick is, for a third of the exact clock's cost.
 [[nodiscard]] inline limit_clock::time_point coarse_now() noexcept {
   ::timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Messages that know whom they are for: a message's word is the address of its receiver.
-// Lifetime a receiver must not go, nor move, as long as a message to it may be on its way.
+// Messages that carry their receiver: a message's word is the address of the receiver.
+// Lifetime a receiver must neither be destroyed nor move while a message to it may be on its way.
 // Threads  on_message() is called by the thread that runs the queue which the message was sent to.
-// Rule     within one process only: elsewhere the address is another object's, or nobody's.
+// Rule     within one process only: in another process the address would belong to another object.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace uring {
   return reinterpret_cast<std::uint64_t>(&receiver);
 }
 
-// What a queue gives its messages to, see io_queue::set_receiver(). It knows nobody by itself, and
-// so one does for all queues.
+// What a queue gives its messages to, see io_queue::set_receiver(). It has no data, and so one
+// object is enough for all queues.
 class postman final : public message_receiver {
  public:
   void on_message(const message& arrived) override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 10's echo, and a count of the clients that it was for.
+// Chapter 10's echo, and a count of the clients that it has served.
 // Lifetime the count, the pool and the sources outlive every run().
 // Threads  the one that runs the queue.
 #pragma once

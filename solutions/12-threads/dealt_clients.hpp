@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an echo_service takes its clients from, if one worker deals them to all.
+// From these an echo_service takes its clients, if one worker deals them to all.
 // Lifetime dealer and arrivals outlive the service.
 // Threads  the one that runs the service's context.
 #pragma once
@@ -57,8 +57,8 @@ struct dealt_listener {
   void reset() noexcept {}
 };
 
-// Only the dealer knows when nobody comes any more. So whatever ends this worker, a stop or a
-// failure, asks all of them to stop, and then the dealer's last word is waited for.
+// Only the dealer knows when no client comes any more. So whatever ends this worker, a stop or a
+// failure, asks all workers to stop, and then this worker waits for the dealer's last message.
 class dealt_clients final : cancel_target {
  public:
   dealt_clients(cancel_source& waiting, const dealt_listener& from)
@@ -69,7 +69,7 @@ class dealt_clients final : cancel_target {
 
   auto next() noexcept { return from_.next(); }
 
-  // What still comes is closed.
+  // Closes the clients that still come.
   task<> end() {
     stop_.request();
     while (!from_.all_have_come()) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What the laboratory does for one client: a recv for all that it sends or for each message, and a
+// What the laboratory does for one client: one recv for all bytes or one for each message, and a
 // send for whatever has come.
 // Owns     the buffers that clients share.
 // Lifetime the ring outlives it; it outlives every request of a client.
 // Threads  the one that runs the ring.
 // Errors   how a client ends is in the client.
-// Rule     one send in flight a client, so that bytes stay in order.
+// Rule     each client has at most one send in flight, so that bytes stay in order.
 #pragma once
 
 #include <liburing.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a server may do that makes it slower, one switch for each. All of them off is the best that
-// we know; all of them on is a server that was published.
+// Habits that may make a server slower, with one switch for each. With all of them off, the server
+// is the best that we know; with all of them on, it is one that was published.
 #pragma once
 
 #include <cstddef>

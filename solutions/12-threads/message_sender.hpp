@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A ring for those who have none of their own to send a message with.
-// Owns     the ring, which nothing waits at and which is sent to by nobody.
+// A ring by which threads that have no ring of their own send messages.
+// Owns     the ring, at which no thread waits and to which no message is sent.
 // Lifetime it outlives every send().
-// Threads  any. One at a time has the ring, for one system call.
+// Threads  any. One thread at a time uses the ring, for one system call.
 // Errors   the constructor throws std::system_error. send() does not fail: without memory it tries
 //          again, and if this program may not use io_uring any more, it ends the program.
 #pragma once
@@ -29,7 +29,7 @@ class message_sender {
   message_sender() : ring_{{.sq_entries = 1, .cq_entries = 2}} {}
   message_sender(message_sender&&) = delete;
 
-  // `receiver` hears it on the thread that runs `to`, perhaps before this has returned.
+  // `receiver` gets the message on the thread that runs `to`, perhaps before send() has returned.
   void send(io_queue& to, message_receiver& receiver, std::int32_t value) noexcept {
     const std::lock_guard lock{mutex_};
     while (!try_send(to.handle().ring_fd, address_of(receiver), value)) {

@@ -2,10 +2,10 @@
 // What a thread of a server has for itself: a ring with its context, and a listener.
 // Owns     the context.
 // Lifetime other threads send messages to its ring, so it outlives all of them, not only its own.
-// Threads  it may be made and destroyed by another thread than the one that runs it. All between
-//          enable() and the end of the last task happens on one: the worker's own.
+// Threads  another thread may make and destroy it. Everything from enable() to the end of the last
+//          task happens on one thread: the worker's own.
 // Errors   std::system_error: the ring, the listener or enable() was refused.
-// Rule     made disabled, a ring belongs to nobody: with ring_mode::defer, to the first that comes.
+// Rule     a disabled ring belongs to no thread yet. With ring_mode::defer, enable() decides that.
 // See      io_uring_setup(2), IORING_SETUP_R_DISABLED; socket(7), SO_REUSEPORT
 #pragma once
 
@@ -46,11 +46,11 @@ class worker {
     // --8<-- [end:task-12-1]
   }
 
-  // For that thread.
+  // Only for the worker's own thread.
   [[nodiscard]] io_context& context() noexcept { return context_; }
 
-  // For that thread, when the last task has ended: waits for what is in flight and nobody hears of,
-  // such as the answer to a cancel. The thread that destroys the ring may not enter it.
+  // For the same thread, when the last task has ended: waits for requests without a task, such as a
+  // cancel. The thread that destroys the ring may not enter it.
   void finish() {
     while (context_.in_flight() > 0) context_.turn();
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Where threads wait until all of them are ready, or one of them says that it never will be.
+// Threads wait here until all of them are ready, or until one of them says that it cannot start.
 // Owns     a mutex and a condition variable.
 // Lifetime it outlives every thread that has arrived.
 // Threads  any.
-// Rule     it is decided once, by the last to arrive, and is the same for all.
+// Rule     the result is decided once, by the last thread to arrive, and is the same for all.
 #pragma once
 
 #include <cassert>
@@ -18,7 +18,7 @@ class starting_line {
   explicit starting_line(std::size_t count) noexcept : missing_{count} {}
   starting_line(starting_line&&) = delete;  // threads hold its address
 
-  // This one is ready. Returns when all have arrived: true if all are ready.
+  // The calling thread is ready. Returns when all have arrived: true if all are ready.
   [[nodiscard]] bool arrive_and_wait() {
     std::unique_lock lock{mutex_};
     one_has_arrived();
@@ -26,7 +26,7 @@ class starting_line {
     return all_are_ready_;
   }
 
-  // For one that is not ready, and never will be. The others need not wait for it.
+  // Call it for a thread that cannot start. The others need not wait for that thread.
   void give_up() noexcept {
     const std::lock_guard lock{mutex_};
     all_are_ready_ = false;

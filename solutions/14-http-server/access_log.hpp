@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A line for each answer, in the common log format. Lines are collected, and written now and then,
-// by the ring: no request waits for the log's disk.
+// Writes a line for each answer, in the common log format. Lines are collected, and written from
+// time to time by the ring, so that no request waits for the log's disk.
 // Owns     the file, and the lines that are not written yet: at most lines_bytes_max of them.
 // Threads  the one that runs the queue. Several threads may write one file: each write is of whole
 //          lines, and goes to the end (O_APPEND).
 // Errors   std::system_error if the file cannot be opened. A line for which there is no room is
 //          lost, and counted; so are lines that cannot be written.
-// Rule     what a client has sent stands in the log only as far as it is printable: a request line
-//          with other bytes was refused, and is a dash.
+// Rule     the log has only printable text of what a client has sent: a request line with other
+//          bytes was refused, and a dash takes its place.
 #pragma once
 
 #include <arpa/inet.h>
@@ -34,7 +34,7 @@
 
 namespace uring::http {
 
-// "127.0.0.1", or "::1"; a dash if it cannot be told any more.
+// "127.0.0.1", or "::1"; a dash if the address is not known any more.
 [[nodiscard]] inline std::string address_of_client(int socket) {
   ::sockaddr_storage from{};
   ::socklen_t bytes = sizeof from;
@@ -52,7 +52,7 @@ class access_log {
  public:
   static constexpr std::size_t lines_bytes_max = 8 * 1024 * 1024;
 
-  // Without a name there is no log.
+  // If `name` is empty, nothing is logged.
   access_log(const std::string& name, counters& lost) : lost_{lost} {
     if (name.empty()) return;
     constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC;
@@ -76,7 +76,7 @@ class access_log {
     lines_.append(std::to_string(bytes)).append("\n");
   }
 
-  // What has been collected. While this waits for the disk, more may be added.
+  // Writes the lines collected so far. While this waits for the disk, more may be added.
   task<> write_out(cancel_source& source) {
     const std::string now = std::exchange(lines_, {});
     std::span<const std::byte> left = std::as_bytes(std::span{now});

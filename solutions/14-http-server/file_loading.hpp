@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files come through the ring: to find a name, and to read, may wait for a disk or a network.
+// Loads files by the ring, because finding a name and reading may wait for a disk or a network.
 // Owns     what it returns.
 // Lifetime what is passed by reference outlives the task.
 // Threads  the one that runs the queue.
@@ -35,7 +35,7 @@ inline auto openat2_op(const io_handle& io, int folder, const char* path, ::open
       io, [=, to = &how](::io_uring_sqe& sqe) { ::io_uring_prep_openat2(&sqe, folder, path, to); }};
 }
 
-// As site_root::find(), and nobody else waits. 503 if the source was canceled: the time is up.
+// As site_root::find(), but only this task waits. 503 if the source was canceled: the time is up.
 inline task<found_file> find_file(cancel_source& source, const site_root& root,
                                   const std::string& name) {
   ::open_how how = how_to_open();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A large file goes out a block at a time: a read, and a send of what it brought.
+// Sends a large file a block at a time: a read, and a send of what it brought.
 // Lifetime link and file outlive the task.
 // Threads  the one that runs the queue.
 // Errors   false: the client is lost. If the file ends before its part does, the answer is not
 //          whole: the connection is reset, so that the client notices.
-// Rule     no more of the file is in memory than a block, however slowly the client reads. A splice
-//          would keep a thread of the kernel waiting for as long as the client does.
+// Rule     no more than a block of the file is in memory, however slowly the client reads. A splice
+//          would keep a thread of the kernel waiting for as long as the client takes.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@
 
 namespace uring::http {
 
-// Behind what is in link.out, which is the head of the answer.
+// Sends the part after what link.out holds already, which is the head of the answer.
 inline task<bool> send_large_file(client_link& link, const found_file& file, file_selection part) {
   while (part.bytes > 0) {
     const std::span<char> room = link.out.room();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One client: requests come, and their answers go in the same order, until either side has enough.
-// Owns     the link, and what is known of the request that is coming.
+// One client: requests come, and their answers go in the same order, until either side ends it.
+// Owns     the link, and what has been read of the present request.
 // Lifetime from the start of run() until that has returned it stays where it is.
 // Threads  the one that runs the queue.
 // Errors   none: how a client's connection ends concerns that client only.
@@ -115,7 +115,7 @@ class http_connection {
     // --8<-- [end:task-14-2]
   }
 
-  // Between two requests a client may be silent for long. One that has begun has to come to an end.
+  // Between two requests a client may be silent for long. A request that has begun has to end soon.
   void start_limit() {
     if (is_between_requests()) return link_.limit.start(wait_for::request);
     link_.limit.start_once(wait_for::head);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 14-look: what each path of a root is, and under which status it would be answered.
+// 14-look: prints what each path of a root is, and the status with which it would be answered.
 //
 //   ./course run 14:look -- docs / /index.md /../README.md
 #include <cstdio>

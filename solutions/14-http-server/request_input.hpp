@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What a client has sent and nobody has read yet: where the kernel has put it if that is possible,
-// and else in memory of our own.
+// What a client has sent and nobody has read yet. It stays where the kernel has put it if that is
+// possible, and is otherwise copied to memory of our own.
 // Owns     the buffer of the pool that it reads from, or the copy.
-// Lifetime a view of rest() is good until the next take() or keep().
+// Lifetime a view of rest() is valid until the next take() or keep().
 // Threads  the one that runs the queue.
 // Errors   std::bad_alloc.
-// Rule     a buffer of the pool is held while our own code runs, and not for as long as a client or
-//          a disk pleases: before such a wait, keep(). A request that comes whole is never copied.
+// Rule     a buffer of the pool is held while our own code runs, never while we wait for a client
+//          or a disk: before such a wait, call keep(). A request that comes whole is never copied.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ class request_input {
   // What has not been read. The reader removes from its front.
   [[nodiscard]] std::string_view& rest() noexcept { return rest_; }
 
-  // More has come, and stands behind what is here.
+  // Adds what has come to the end of the rest.
   void take(received got) {
     const std::string_view more = text_of(got);
     if (rest_.empty()) {
@@ -35,13 +35,13 @@ class request_input {
     append(more);
   }
 
-  // The same, for a piece whose buffer has to go home at once.
+  // The same, for a piece whose buffer has to be returned at once.
   void take_copy(const received& got) {
     keep();
     append(text_of(got));
   }
 
-  // Lets the buffer go home. What has not been read is copied, and stands at the front of the copy.
+  // Returns the buffer to the pool. What has not been read is copied before that.
   void keep() {
     if (!lease_) return;
     copy_.assign(rest_);
@@ -49,7 +49,7 @@ class request_input {
     lease_ = {};
   }
 
-  // Nobody will read it.
+  // Drops the rest: nobody will read it.
   void drop() noexcept {
     rest_ = {};
     copy_ = {};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What a request asks for, before any file is looked at: a file, one of the handlers, or nothing
 // that we have.
-// Lifetime the path stands in the room that find_route() was given.
+// Lifetime the path is in the room that find_route() was given.
 // Errors   route::status, if the request is answered with that alone.
-// Rule     a method that we do not know is 501. One that we know, and that this resource has not,
-//          is 405, and Allow says which it has.
+// Rule     a method that we do not know gets 501. A method that we know but that this resource does
+//          not have gets 405, and Allow says which methods it has.
 // See      rfc9110, sections 9.1, 10.1.1, 10.2.1 and 15.5.6
 #pragma once
 

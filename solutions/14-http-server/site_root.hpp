@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The folder that is served, and what a path in it turns out to be. The kernel keeps every path
-// inside: there is no check of names that a new spelling could get around.
+// The folder that is served, and what is at a path in it. The kernel keeps every path inside, so
+// there is no check of names that a new spelling could get around.
 // Owns     the folder's descriptor.
 // Errors   std::system_error if there is no such folder. What is wrong with a path is its status.
-// Rule     what is opened may be anything: it is served only if it is a regular file. To open it
-//          must not wait (a FIFO without a writer), nor do anything (a terminal).
+// Rule     a path may be anything, and is served only if it is a regular file. Opening it must
+//          neither wait (a FIFO without a writer) nor have an effect (a terminal).
 // See      openat2(2), statx(2), path_resolution(7)
 #pragma once
 
@@ -95,7 +95,7 @@ class site_root {
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
-  // Waits for the disk, as a server without a ring does.
+  // Blocks the thread while it waits for the disk, as in a server without a ring.
   [[nodiscard]] found_file find(const std::string& name) const {
     const ::open_how how = how_to_open();
     long opened = -EAGAIN;
@@ -107,7 +107,7 @@ class site_root {
     return examine(common::unique_fd{static_cast<int>(opened)});
   }
 
-  // The kernel says EAGAIN if a folder was renamed while it walked past.
+  // The kernel says EAGAIN if a folder was renamed while it looked up the path.
   static constexpr int tries_max = 3;
 
  private:

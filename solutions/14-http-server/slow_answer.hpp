@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The answer to a request that something has to be waited for: its body, or a file on the disk. It
-// may take a frame, and memory of its own; requests that are answered at once never come here.
+// The answer to a request that has to wait for its body or for a file on the disk. It may take a
+// frame, and memory of its own; requests that are answered at once never come here.
 // Owns     the bytes of the request's head, because those in the buffer may be gone after a wait.
 // Lifetime what it is made of outlives the task.
 // Threads  the one that runs the queue.
-// Errors   none: false if the connection is over, with its last answer written, or without.
-// Rule     a body is read to its end before the answer is written, so that the next request is
-//          found. Only a client that has asked whether it may send one is refused before.
+// Errors   none: false if the connection is over, whether or not a last answer was written.
+// Rule     a body is read to its end before the answer is written, so that the next request can be
+//          found. Only a client that has asked whether it may send a body is refused before that.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ namespace uring::http {
 
 class slow_answer {
  public:
-  // `parser` has given the head, and stands behind it.
+  // `parser` has parsed the head, and continues with the body.
   slow_answer(http_site& site, client_link& link, request_parser& parser,
               http_answers& answers) noexcept
       : site_{site}, link_{link}, parser_{parser}, answers_{answers} {}
