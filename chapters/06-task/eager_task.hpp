@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The task that most people write first: it starts at once, and resumes the coroutine that waits
-// for it. It has three defects that task.hpp has not: the page shows two, and asks for the third.
+// for it. It has three defects that task.hpp avoids: the page shows two, and asks for the third.
 // Owns     the coroutine's frame; at first, the frame also destroys itself.
 // Lifetime that of the frame.
 // Threads  one.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Counts one character in many files, in three ways that must agree.
 // Owns     every file while it is read.
-// Threads  in_threads() starts threads of its own, and joins them; the others run on the caller's.
+// Threads  count_in_threads() starts and joins threads; the others run on the caller's thread.
 // Errors   a file that cannot be read has a sentence in its result; std::system_error if the ring
 //          or a thread cannot be made.
 // Rule     the results are in the order of the names.

@@ -46,7 +46,7 @@ task<> note_answer(io_context& context, int socket, sheet& paper, first_answer& 
   first.came.resolve();
 }
 
-// Asks both, and goes on at the first answer. The other task is forgotten, but it still receives.
+// Asks both servers, and goes on at the first answer. The other task is forgotten, yet receives.
 task<> ask_naively(io_context& context, const two_servers& servers, sheets& paper,
                    first_answer& first) {
   context.spawn(note_answer(context, servers.quick.ours.get(), paper[0], first));

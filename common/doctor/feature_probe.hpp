@@ -3,8 +3,8 @@
 // Owns     nothing that outlives a call: a try closes its rings and sockets before it returns.
 // Threads  any; the tries of one feature do not disturb another's.
 // Errors   none: a try that fails is an answer, with its reason and what to do about it.
-// Rule     never decide by the kernel's version: `since` only words the answer. A try ends within
-//          `try_deadline_ms`, whatever the kernel does with its requests.
+// Rule     never decide by the kernel's version: `since` only words the answer. A try waits at most
+//          `wait_deadline_ms` for a completion, whatever the kernel does with its requests.
 // See      docs/reference/features.md, io_uring_setup(2)
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads wait here until all of them are ready, or until one of them says that it cannot start.
+// Makes threads wait until all of them are ready, or until one of them says that it cannot start.
 // Owns     a mutex and a condition variable.
 // Lifetime it outlives every thread that has arrived.
 // Threads  any.
