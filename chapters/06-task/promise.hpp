@@ -76,7 +76,7 @@ class promise {
   outcome<T> outcome_;
 };
 
-// One await. It lives in the awaiting frame. If that is destroyed while it waits, so is this.
+// One await. It lives in the awaiting frame, and is destroyed with it, even while the frame waits.
 template <typename T, typename Word>
 class promise<T, Word>::awaiter {
  public:

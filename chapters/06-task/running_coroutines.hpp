@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Marks a thread as running coroutines: while one of these objects lives, it must not block.
+// Marks a thread that runs coroutines: while one of these objects lives, the thread must not block.
 // Owns     nothing but a count for each thread.
 // Lifetime the scope in which coroutines are resumed.
 // Threads  any; each thread has a count of its own.

@@ -109,7 +109,7 @@ std::size_t local_port_count() {
   std::ifstream range{"/proc/sys/net/ipv4/ip_local_port_range"};
   std::size_t first = 0;
   std::size_t last = 0;
-  if (!(range >> first >> last) || last < first) return 65'535;  // unknown: then connect() fails
+  if (!(range >> first >> last) || last < first) return 65'535;  // unknown: connect() will tell
   return last - first + 1;
 }
 

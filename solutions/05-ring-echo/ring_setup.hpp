@@ -25,7 +25,7 @@
 
 namespace uring {
 
-inline constexpr unsigned sqpoll_idle_ms = 1;  // without work for that long, it sleeps
+inline constexpr unsigned sqpoll_idle_ms = 1;  // after so long without work, its thread sleeps
 inline constexpr int cancel_at_most_s = 1;
 inline constexpr int poller_waits_max = 50;
 inline constexpr std::chrono::microseconds poller_pause_us{100};

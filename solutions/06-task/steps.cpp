@@ -12,7 +12,7 @@
 
 namespace {
 
-// A parameter that prints when it is made and destroyed, and so shows when the frame is.
+// A parameter that prints when it is made and destroyed, which shows how long the frame lives.
 class traced {
  public:
   explicit traced(std::string_view name) : name_{name} {}

@@ -33,7 +33,7 @@ inline constexpr byte_set registered_name_bytes{"-._~!$&'()*+,;=%"};
   return !text.empty() && registered_name_bytes.has_all_of(text);
 }
 
-// The text between the brackets of an IPv6 address. No host of ours has a wrong one.
+// Whether this may be an IPv6 address. A wrong one does no harm: no host has it as its name.
 [[nodiscard]] constexpr bool is_ipv6_text(std::string_view text) noexcept {
   if (text.find(':') == std::string_view::npos) return false;
   return text.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
