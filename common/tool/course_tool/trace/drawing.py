@@ -295,7 +295,7 @@ def _where(state: State, thread: int, coroutines: bool) -> str:
 
 
 def _draw_rings(picture: Picture, state: State, layout: Layout, tokens: Tokens) -> None:
-    """The queues of each ring, and what is in flight, the oldest first."""
+    """The queues of each ring, and what is in flight."""
     shown: Shown = []
     for number in range(len(layout.rings)):
         shown += _draw_queues(picture, state.rings.get(number, Ring(number)), layout)
@@ -329,7 +329,7 @@ def _draw_queues(picture: Picture, ring: Ring, layout: Layout) -> Shown:
     if "indices" in layout.parts:  # what the kernel may not take yet
         published = ring.sq_tail - ring.sq_head
         shown = [(*each, "lit" if i < published else "box") for i, (*each, _) in enumerate(shown)]
-    shown += _in_a_row(picture, f"cq-{ring.number}", ring.done, (QUEUE_X["cq"] + 4, y + 38), 706)
+    shown += _in_a_row(picture, f"cq-{ring.number}", ring.done, (QUEUE_X["cq"] + 4, y + 38), 600)
     if ring.copied and len(layout.rings) == 1:
         picture.word("copied-word", "", "small end", 362, y - 20, "copied out")
         shown += _in_a_row(picture, "copied", ring.copied, (QUEUE_X["cq"] + 4, y - 52), 706)
@@ -339,7 +339,7 @@ def _draw_queues(picture: Picture, ring: Ring, layout: Layout) -> Shown:
 def _in_a_row(
     picture: Picture, id_: str, row: Sequence[Request | Completion], at: tuple[int, int], right: int
 ) -> Shown:
-    """As many as there is room for; how many more there are is said at its right end."""
+    """The last ones, as many as there is room for; at the right end, how many more there are."""
     room, gap = (FLIGHTS, 4) if id_ == "kernel" else (SLOTS, 0)
     if len(row) > room:
         more = f"and {len(row) - room} more"
@@ -347,7 +347,7 @@ def _in_a_row(
     ground = {"kernel": "wait", "copied": "box"}.get(id_, "lit")
     return [
         (each, at[0] + place * (SLOT[0] + gap), at[1], ground)
-        for place, each in enumerate(row[:room])
+        for place, each in enumerate(row[-room:])
     ]
 
 
@@ -424,7 +424,7 @@ def _draw_lead(picture: Picture, state: State, event: Event, layout: Layout) -> 
         "sqe": ("sq", ring.queue), "cqe": ("cq", ring.done), "resume": ("copied", ring.copied)
     }  # fmt: skip
     where, row = rows.get(event["e"], ("", ()))
-    slots = [slot for slot, each in enumerate(row[:SLOTS]) if frame_in(each.user) == number]
+    slots = [slot for slot, each in enumerate(row[-SLOTS:]) if frame_in(each.user) == number]
     if not slots:
         return
     x = QUEUE_X["sq" if where == "sq" else "cq"] + slots[-1] * SLOT[0] + SLOT[0] // 2
