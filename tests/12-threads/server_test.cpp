@@ -89,7 +89,8 @@ TEST_CASE("12 every worker has clients, and none is served twice") {
 
 TEST_CASE("12.3 a server whose one worker deals gives each of them the same number", "[12.3]") {
   course_test::require_feature("msg_ring");
-  for (const char* ring_flags : {"default", "defer"}) {
+  course_test::require_feature("sqpoll");
+  for (const char* ring_flags : {"default", "defer", "sqpoll"}) {
     const auto counts = serve(200, {"--hand-over", "--ring-flags", ring_flags});
     CHECK(counts == std::vector<std::size_t>(workers, 200 / workers));
   }
