@@ -30,7 +30,6 @@ namespace {
 
 using namespace uring;
 using uring::http::peer_clock;
-using uring::http::peer_options;
 
 constexpr ring_options queues{.mode = ring_mode::defer, .cq_entries = 16'384};
 constexpr std::chrono::milliseconds sweep_ms{1000};
@@ -38,7 +37,7 @@ constexpr std::chrono::milliseconds sweep_ms{1000};
 class ring_server {
  public:
   ring_server(common::unique_fd listener, const common::stop_signal& stop,
-              const ring_options& options, const peer_options& chosen)
+              const ring_options& options, const http::peer_options& chosen)
       : listener_{std::move(listener)}, clients_{ring_, chosen}, ring_{options} {
     request_stop_poll(ring_, stop.fd());
     arm_accept();
@@ -51,7 +50,9 @@ class ring_server {
       clients_.set_now(now_);
       for (const completion& each : ring_.reap()) handle(each);
       if (wake_at_ && now_ >= *wake_at_) on_wake_up();
-      if (now_ >= sweep_at_) sweep();
+      if (now_ < sweep_at_) continue;
+      sweep_at_ = now_ + sweep_ms;
+      clients_.sweep();
     }
   }
 
@@ -97,11 +98,6 @@ class ring_server {
     is_accepting_ = true;
   }
 
-  void sweep() {
-    sweep_at_ = now_ + sweep_ms;
-    clients_.sweep();
-  }
-
   // As in chapter 05: what has come is answered; then the sockets are shut down, then abandoned.
   void begin_stop() {
     stop_ = stop_phase::draining;
@@ -114,11 +110,8 @@ class ring_server {
   void on_wake_up() {
     wake_at_.reset();
     if (!is_stopping()) return arm_accept();
-    if (stop_ == stop_phase::ending) {
-      stop_ = stop_phase::abandoned;  // the ring's destructor cancels what is left
-      return;
-    }
-    stop_ = stop_phase::ending;
+    // Abandoned: the ring's destructor cancels what is left.
+    stop_ = stop_ == stop_phase::ending ? stop_phase::abandoned : stop_phase::ending;
     wake_at_ = now_ + http::peer_stop_grace_ms;
     clients_.give_up_all();
   }
