@@ -19,7 +19,6 @@
 #include <asio/ip/tcp.hpp>
 #include <asio/redirect_error.hpp>
 #include <asio/steady_timer.hpp>
-#include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 #include <cstddef>
 #include <exception>
@@ -58,9 +57,8 @@ struct wait_limit {
 
 // Ends when a wait has taken too long. The timer is not set anew for each operation: when it goes
 // off, we look how long the present wait has taken.
-awaitable<void> watch(wait_limit& limit) {
-  const auto executor = co_await asio::this_coro::executor;
-  asio::steady_timer timer{executor};
+awaitable<void> watch(tcp::socket& socket, wait_limit& limit) {
+  asio::steady_timer timer{socket.get_executor()};
   while (peer_clock::now() < limit.end()) {
     timer.expires_at(limit.end());
     co_await timer.async_wait(use_awaitable);
@@ -84,7 +82,7 @@ awaitable<void> read_to_the_end(tcp::socket& socket) {
 awaitable<void> leave(tcp::socket& socket) {
   socket.shutdown(tcp::socket::shutdown_send);
   wait_limit all{.patience = uring::http::peer_goodbye_ms};
-  co_await (read_to_the_end(socket) || watch(all));
+  co_await (read_to_the_end(socket) || watch(socket, all));
 }
 // --8<-- [end:leave]
 
@@ -136,7 +134,7 @@ awaitable<void> serve(tcp::socket socket, uring::http::peer_site& site, peer_opt
   const uring::http::peer_sockets::entry entry{all, socket.native_handle()};
   peer_dialog dialog{site};
   wait_limit limit{.patience = options.patience_ms};
-  co_await (converse(socket, dialog, limit) || watch(limit));
+  co_await (converse(socket, dialog, limit) || watch(socket, limit));
 }
 // --8<-- [end:serve]
 
