@@ -3,7 +3,7 @@
 // Owns     nothing: a ring_memory owns the memory and the descriptor behind the view.
 // Lifetime it must not outlive that memory. What an SQE points at lives until its CQE was reaped.
 // Threads  one: no other thread of the program touches this ring. The kernel does, all the time.
-// Errors   a failure that passes (a signal, a full CQ, too little memory) is a value of `entered`.
+// Errors   a temporary failure (a signal, a full CQ, too little memory) is a value of `entered`.
 //          Any other is thrown as refused.
 // Rule     each index has one writer. Our own indices are members. The kernel's are loaded with
 //          acquire; ours are stored with release, after the entries that they hand over.
