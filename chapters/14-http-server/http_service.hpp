@@ -48,13 +48,14 @@ class http_service {
   }
 
  private:
-  // When a stop is asked for, three steps, of which the second takes time:
+  // When a stop is asked for, two steps, of which the second takes time:
   //   No client is accepted any more: accepting_ is canceled. From now on site_.is_draining, so
   //   that each answer is the last of its connection. Connections on which no request is under way
   //   are closed, by site_.limits.end_idle().
   //   The others have site_.options.drain_ms to get their answers: a timeout_op() under over_,
   //   which is canceled when the last client has gone.
-  //   The connections that are left are ended: clients_ is canceled.
+  // Clients that are still there are given up, because this task ends: then when_any() cancels
+  // over_, and clients_ is below it.
   task<> stop_in_order() {
     (void)co_await poll_op(over_, stop_fd_, POLLIN);
     COURSE_TODO("14.5");

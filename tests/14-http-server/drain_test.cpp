@@ -87,7 +87,7 @@ TEST_CASE("14.5 a client that takes its time does not keep the server", "[14.5]"
   client begun = server.connect();
   begun.send_all("GET / HT");
   REQUIRE(server.counter("connections") == 3);
-  UNSCOPED_INFO("after drain_ms the rest is given up: cancel clients_");
+  UNSCOPED_INFO("after drain_ms the rest is given up: stop_in_order() has to end then");
   CHECK(server.process.stop(SIGTERM, milliseconds{5000}) == exited(0));
 }
 

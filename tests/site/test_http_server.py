@@ -48,16 +48,18 @@ def test_a_page_comes_with_its_style_script_and_picture(program: Path, chromium:
         assert visit.complaints == []
 
 
-def test_a_reload_is_answered_with_304(program: Path, chromium: Any) -> None:
-    with serving(program, SMALL) as address:
+def test_a_reload_is_answered_with_304(program: Path, chromium: Any, site: Site) -> None:
+    with serving(program, site.folder) as address:
         context = chromium.new_context()  # a Browser's visit looks at each request: no cache then
         try:
             page = context.new_page()
             page.set_default_timeout(DEADLINE_MS)
             page.goto(address, wait_until="load")
-            before = counters(address)["answers_3xx"]
+            before = counters(address)
             page.reload(wait_until="load")
-            assert counters(address)["answers_3xx"] > before
+            after = counters(address)
+            assert after["answers_3xx"] > before["answers_3xx"]
+            assert after["answers_4xx"] == 0
         finally:
             context.close()
 
@@ -65,12 +67,38 @@ def test_a_reload_is_answered_with_304(program: Path, chromium: Any) -> None:
 def test_the_course_is_served_by_its_own_last_server(
     program: Path, chromium: Any, site: Site
 ) -> None:
+    names = [page.name.removesuffix("index.html") for page in site.pages()]
+    assert "chapters/14-http-server/" in names
     with serving(program, site.folder) as address:
         browser = Browser(chromium, address)
-        for name in ("", "setup/", "chapters/07-awaitable-io/"):
+        for name in names:
             with browser.visit(name) as visit:
                 assert visit.complaints == [], name
                 assert visit.outside == [], name
         counted = counters(address)
         assert counted["answers_4xx"] == 0
         assert counted["answers_5xx"] == 0
+        assert counted["refused_requests"] == 0
+
+
+def test_search_and_ranges_work_from_it(program: Path, chromium: Any, site: Site) -> None:
+    with (
+        serving(program, site.folder) as address,
+        Browser(chromium, address).visit("setup/") as visit,
+    ):
+        page = visit.page
+        field = page.locator(".md-search__input")
+        field.click()
+        field.fill("ENOBUFS")
+        field.press("End")  # the search runs when a key is released
+        page.locator(".md-search-result__meta", has_text="matching").wait_for()
+        part = page.evaluate(
+            """async () => {
+              const answer = await fetch("../search/search_index.json",
+                                         {headers: {Range: "bytes=10-19"}});
+              return [answer.status, await answer.text()];
+            }"""
+        )
+        whole = (site.folder / "search" / "search_index.json").read_text(encoding="utf-8")
+        assert part == [206, whole.encode()[10:20].decode()]
+        assert visit.complaints == []

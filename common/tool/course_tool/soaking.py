@@ -33,9 +33,10 @@ STALLED_MAX = 200
 TIMEOUT_S = 20.0
 REST_S = 20.0  # for what is on its way to end, after the clients have gone
 # So that clients that stall see the ends of these many times.
-FLAGS = (
-    "--idle-timeout-ms 2000 --head-timeout-ms 1000 --body-timeout-ms 1000 --write-timeout-ms 1000"
-).split()
+FLAGS = [
+    "--idle-timeout-ms", "2000", "--head-timeout-ms", "1000",
+    "--body-timeout-ms", "1000", "--write-timeout-ms", "1000",
+]  # fmt: skip
 # How many clients are there at once, at most, differs a little from one part to the next, and so
 # does what the allocator keeps of what was freed. A leak of 100 bytes a client is more in a minute.
 GROWTH_BYTES_MAX = 1024 * 1024
