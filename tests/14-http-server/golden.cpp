@@ -2,6 +2,7 @@
 #include "golden.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <utility>
@@ -103,7 +104,8 @@ std::string talk(std::uint16_t port, const golden_case& each, sent_as how, endin
 }  // namespace
 
 std::vector<golden_case> golden_cases(std::string_view name) {
-  std::ifstream file{std::string{COURSE_GOLDEN_FOLDER} + "/" + std::string{name} + ".txt"};
+  const std::filesystem::path folder{COURSE_GOLDEN_FOLDER};
+  std::ifstream file{folder / (std::string{name} + ".txt")};
   if (!file) throw std::runtime_error{"no golden file " + std::string{name}};
   std::vector<golden_case> cases;
   for (std::string line; std::getline(file, line);) read_line(line, cases);
