@@ -16,6 +16,8 @@
 #include "plain_path.hpp"
 #include "program_main.hpp"
 #include "refusal.hpp"
+#include "request_head.hpp"
+#include "request_target.hpp"
 #include "response_writer.hpp"
 
 namespace {
@@ -28,8 +30,11 @@ void say(const refusal& refused) {
 
 void show_line(std::string_view line) {
   uring::http::request_head head;
-  const refusal refused = uring::http::read_request_line(line, head);
-  if (refused) return say(refused);
+  if (const refusal refused = uring::http::read_request_line(line, head)) return say(refused);
+  head.method = uring::http::method_of(head.method_text);
+  if (const refusal refused = uring::http::read_target(head.method, head.target)) {
+    return say(refused);
+  }
   std::cout << "method: " << uring::http::printable(head.method_text)
             << "\ntarget: " << uring::http::printable(head.target.text) << "\nversion: 1."
             << head.minor << '\n';
@@ -67,7 +72,7 @@ int main(int argc, char** argv) {
   std::int64_t answer = 0;
   std::string location;
   common::flag_set flags{"Chapter 13: single pieces of the parser."};
-  flags.add("--line", line, "A request line, for read_request_line()");
+  flags.add("--line", line, "A request line, for read_request_line() and read_target()");
   flags.add("--path", path, "A path, for make_plain()");
   flags.add("--answer", answer, 0, 999, "A status to answer with, for response_writer");
   flags.add("--location", location, "The value of a Location field in that answer");
@@ -75,5 +80,8 @@ int main(int argc, char** argv) {
     if (!line.empty()) show_line(line);
     if (!path.empty()) show_path(path);
     if (answer > 0) show_answer(static_cast<int>(answer), location);
+    if (line.empty() && path.empty() && answer == 0) {
+      std::cout << "nothing to show: give a --line, a --path or an --answer\n";
+    }
   });
 }

@@ -24,10 +24,11 @@ namespace uring::http {
 
 // At least one of the two fields is there: decides how the body ends, into `body`, or refuses.
 //
-// If there is a coding, it has to be chunked, or the request is refused. With 400: if there is a
-// length, too; in HTTP/1.0 (`minor` is 0), which has no codings; if chunked is not the last coding,
-// or is there twice. With 501: if others come before it, which we cannot undo. If there is only a
-// length, it has to be clear (or 400), and at most limits.body_bytes_max (or 413).
+// Asked in this order. If there is a coding, it has to be chunked, or the request is refused. With
+// 400: if there is a length, too; in HTTP/1.0 (`minor` is 0), which has no codings; if chunked is
+// not the last of them, or is there twice. With 501: if others come before it, which we cannot
+// undo. If there is a length alone, it has to be clear (400), and at most limits.body_bytes_max
+// (413): a length that is not clear cannot be compared.
 inline refusal decide_framing(const framing_fields& said, int minor, const request_limits& limits,
                               body_framing& body) {
   COURSE_TODO("13.3");
@@ -108,7 +109,7 @@ class request_body {
 
   refusal on_size_line(std::string_view line, const request_limits& limits) {
     const std::optional<chunk_line> chunk = read_chunk_line(line);
-    if (!chunk) return bad_request("a chunk has no size");
+    if (!chunk) return bad_request("a chunk's line is no size with extensions");
     extension_bytes_ += chunk->extension.size();
     if (extension_bytes_ > limits.chunk_extension_bytes_max) return bad_request("extensions");
     return begin_chunk(chunk->bytes, limits);

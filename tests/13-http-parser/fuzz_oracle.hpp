@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What holds for any bytes at all, also for those that no client would ever send.
-// Errors   what does not hold is a sentence; an empty one says that all of it does.
+// Errors   what does not hold is a sentence, with what shows it in the lines below, each behind two
+//          blanks; an empty one says that all of it does.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -62,6 +64,47 @@ class chosen_pieces {
   std::minstd_rand random_;
 };
 
+// Each line of `text` behind two blanks more.
+inline std::string indented(std::string_view text) {
+  std::string lines;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    lines += "\n    " + std::string{line};
+  }
+  return lines;
+}
+
+inline std::string in_words(const request_limits& limits) {
+  return "a request line of " + std::to_string(limits.request_line_bytes_max) +
+         " bytes, a field of " + std::to_string(limits.field_line_bytes_max) + ", " +
+         std::to_string(limits.fields_max) + " fields, a head of " +
+         std::to_string(limits.head_bytes_max) + ", a body of " +
+         std::to_string(limits.body_bytes_max) + ", a chunk's line of " +
+         std::to_string(limits.chunk_line_bytes_max) + ", its extensions of " +
+         std::to_string(limits.chunk_extension_bytes_max) + ", a trailer of " +
+         std::to_string(limits.trailer_bytes_max);
+}
+
+// "cut into 3, 3, 7 bytes"
+inline std::string in_words(chosen_pieces pieces) {
+  std::string words = "cut into";
+  for (std::string_view rest = pieces.bytes(); !rest.empty();) {
+    const std::string_view piece = rest.substr(0, pieces.next_size());
+    words += (words.back() == 'o' ? " " : ", ") + std::to_string(piece.size());
+    rest.remove_prefix(piece.size());
+  }
+  return words + " bytes";
+}
+
+// The same bytes in two ways, and what the parser said of them.
+inline std::string differ(const std::string& how, std::string_view bytes, std::string_view whole,
+                          std::string_view in_pieces, const request_limits& limits) {
+  return "the answer depends on the cut\n  sent: “" + uring::http::printable(bytes) +
+         "”\n  limits: " + in_words(limits) + "\n  in one piece:" + indented(whole) + "\n  " + how +
+         ":" + indented(in_pieces);
+}
+
 inline std::string cut_as_chosen(chosen_pieces pieces, const request_limits& limits) {
   uring::http::parse_transcript transcript{limits};
   for (std::string_view rest = pieces.bytes(); !rest.empty();) {
@@ -76,9 +119,10 @@ inline std::string splits_agree(std::string_view input, const request_limits& li
   const chosen_pieces pieces{input};
   const std::string_view bytes = pieces.bytes();
   const std::string whole = uring::http::transcript_of(bytes, bytes.size() + 1, limits);
-  if (uring::http::transcript_of(bytes, 1, limits) != whole)
-    return "byte by byte it is another one";
-  if (cut_as_chosen(pieces, limits) != whole) return "cut as chosen it is another one";
+  const std::string bytewise = uring::http::transcript_of(bytes, 1, limits);
+  if (bytewise != whole) return differ("byte by byte", bytes, whole, bytewise, limits);
+  const std::string chosen = cut_as_chosen(pieces, limits);
+  if (chosen != whole) return differ(in_words(pieces), bytes, whole, chosen, limits);
   return "";
 }
 
@@ -147,10 +191,13 @@ inline std::string small_grammars_hold(std::string_view input) {
 }
 
 inline std::string check_any_bytes(std::string_view input) {
-  for (const std::string& problem :
-       {splits_agree(input, {}), splits_agree(input, tight_limits), path_is_plain(input),
-        client_agrees(input), small_grammars_hold(input)}) {
+  for (const request_limits& limits : {request_limits{}, tight_limits}) {
+    std::string problem = splits_agree(input, limits);
     if (!problem.empty()) return problem;
+  }
+  for (const std::string& problem :
+       {path_is_plain(input), client_agrees(input), small_grammars_hold(input)}) {
+    if (!problem.empty()) return problem + "\n  input: “" + uring::http::printable(input) + "”";
   }
   return "";
 }

@@ -9,6 +9,7 @@
 #include "plain_path.hpp"
 
 using uring::http::plain_path;
+using uring::http::printable;
 
 namespace {
 
@@ -16,25 +17,32 @@ namespace {
 std::string plain(std::string_view raw) {
   std::vector<char> room(raw.size());
   const plain_path made = uring::http::make_plain(raw, room);
-  return made.refused ? std::to_string(made.refused.status) : std::string{made.path};
+  return made.refused ? std::to_string(made.refused.status) : printable(made.path);
 }
 
 }  // namespace
 
 TEST_CASE("13.4 a path without anything to do stays as it is", "[13.4]") {
-  for (const std::string path : {"/", "/a", "/a/", "/a/b.html", "/a/b/c/", "/~a_b-c", "/a+b", "/.a",
-                                 "/a.", "/...", "/..a", "/a..", "/.a/", "/a\\..\\b"}) {
+  for (const std::string path :
+       {"/", "/a", "/a/", "/a/b.html", "/a/b/c/", "/~a_b-c", "/a+b", "/a\\b"}) {
     UNSCOPED_INFO("a name stays, with the slash behind it, if there is one");
+    CHECK(plain(path) == path);
+  }
+  for (const std::string path : {"/.a", "/a.", "/...", "/..a", "/a..", "/.a/", "/a\\..\\b"}) {
+    UNSCOPED_INFO("only “.” and “..” alone are special: other names may have dots");
     CHECK(plain(path) == path);
   }
 }
 
 TEST_CASE("13.4 percent and two digits are a byte", "[13.4]") {
-  UNSCOPED_INFO("%41 is one byte, A, and what follows it is the next one");
-  CHECK(plain("/%41") == "/A");
-  CHECK(plain("/a%20b") == "/a b");
-  CHECK(plain("/caf%c3%A9") == "/caf\xc3\xa9");
-  CHECK(plain("/%7e%2B") == "/~+");
+  {
+    INFO("%41 is one byte, A, and what follows it is the next one");
+    CHECK(plain("/%41") == "/A");
+    CHECK(plain("/a%20b") == "/a b");
+    CHECK(plain("/%7e%2B") == "/~+");
+  }
+  UNSCOPED_INFO("only control bytes are refused, and é is none: a char of it is less than 0");
+  CHECK(plain("/caf%c3%A9") == "/caf\\xc3\\xa9");
   UNSCOPED_INFO("the last byte of the path is a part of it, too");
   CHECK(plain("/a%5a") == "/aZ");
 }
@@ -47,7 +55,7 @@ TEST_CASE("13.4 a percent without two digits is a bad request", "[13.4]") {
 }
 
 TEST_CASE("13.4 what was decoded is not decoded again", "[13.4]") {
-  UNSCOPED_INFO("%25 is a percent sign, and no more than that");
+  INFO("%25 is a percent sign, and no more than that");
   CHECK(plain("/%2541") == "/%41");
   CHECK(plain("/a/%252e%252e/b") == "/a/%2e%2e/b");
 }
@@ -58,19 +66,24 @@ TEST_CASE("13.4 no name has a control byte or a slash", "[13.4]") {
     UNSCOPED_INFO(path << ": the kernel ends a name at NUL, and a log a line at LF");
     CHECK(plain(path) == "400");
   }
-  UNSCOPED_INFO("an encoded slash is a part of a name, and no name of a file has one");
+  INFO("an encoded slash is a part of a name, and no name of a file has one");
   CHECK(plain("/a%2fb") == "400");
   CHECK(plain("/..%2F..%2Fetc/passwd") == "400");
 }
 
 TEST_CASE("13.4 a dot is the same folder, and two are the folder above", "[13.4]") {
-  UNSCOPED_INFO("“.” adds nothing, and “..” takes the folder before it away");
-  CHECK(plain("/./a") == "/a");
-  CHECK(plain("/a/./b") == "/a/b");
-  CHECK(plain("/a/b/../c") == "/a/c");
-  CHECK(plain("/a/b/c/../../d") == "/a/d");
-  CHECK(plain("/a/../b/../c") == "/c");
-  UNSCOPED_INFO("at the end they are folders, too");
+  {
+    INFO("“.” adds nothing, and no slash either");
+    CHECK(plain("/./a") == "/a");
+    CHECK(plain("/a/./b") == "/a/b");
+  }
+  {
+    INFO("“..” takes one folder away: the last slash of `written` is the one at its end");
+    CHECK(plain("/a/b/../c") == "/a/c");
+    CHECK(plain("/a/b/c/../../d") == "/a/d");
+    CHECK(plain("/a/../b/../c") == "/c");
+  }
+  INFO("at the end they are folders, too");
   CHECK(plain("/a/.") == "/a/");
   CHECK(plain("/a/b/..") == "/a/");
   CHECK(plain("/a/..") == "/");
@@ -79,7 +92,7 @@ TEST_CASE("13.4 a dot is the same folder, and two are the folder above", "[13.4]
 }
 
 TEST_CASE("13.4 an encoded dot is a dot", "[13.4]") {
-  UNSCOPED_INFO("rfc3986, 6.2.2: so decode first, and then look for dots");
+  INFO("rfc3986, 6.2.2: so decode first, and then look for dots");
   CHECK(plain("/a/%2e%2e/b") == "/b");
   CHECK(plain("/a/.%2E/b") == "/b");
   CHECK(plain("/a/%2e/b") == "/a/b");
@@ -95,11 +108,13 @@ TEST_CASE("13.4 nothing is above the root", "[13.4]") {
 }
 
 TEST_CASE("13.4 slashes are merged", "[13.4]") {
-  UNSCOPED_INFO("a browser takes //a for a host; and two names for one file are two entries");
-  CHECK(plain("//a") == "/a");
-  CHECK(plain("/a//b///c") == "/a/b/c");
-  CHECK(plain("/a//") == "/a/");
-  CHECK(plain("//") == "/");
+  {
+    INFO("a browser takes //a for a host; and two names for one file are two entries");
+    CHECK(plain("//a") == "/a");
+    CHECK(plain("/a//b///c") == "/a/b/c");
+    CHECK(plain("/a//") == "/a/");
+    CHECK(plain("//") == "/");
+  }
   UNSCOPED_INFO("an empty name is no folder that .. could take away");
   CHECK(plain("/a//../b") == "/b");
 }
@@ -107,10 +122,12 @@ TEST_CASE("13.4 slashes are merged", "[13.4]") {
 TEST_CASE("13.4 a plain path needs no more room than the raw one", "[13.4]") {
   std::vector<char> room(8, '!');
   const plain_path made = uring::http::make_plain("/a/b/..", room);
+  INFO("the room is as large as the raw path");
   CHECK(made.path == "/a/");
   UNSCOPED_INFO("the path is made in the caller's buffer");
   CHECK(made.path.data() == room.data());
-  UNSCOPED_INFO("a byte behind the room was written");
+  UNSCOPED_INFO("a byte behind the raw path was written");
   CHECK(room.back() == '!');
+  UNSCOPED_INFO("ten bytes of path, and room for eight");
   CHECK(uring::http::make_plain("/a/b/c/d/e", room).refused.status == 414);
 }

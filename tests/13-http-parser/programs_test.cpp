@@ -94,6 +94,10 @@ TEST_CASE("13 pieces shows each piece of the parser alone", "[13]") {
         "method: GET\ntarget: /a\nversion: 1.0\n");
   CHECK_THAT(output_of("13-pieces", {"--line", "GET /a HTTP/2.0"}),
              ContainsSubstring("refused: 505, "));
+  UNSCOPED_INFO("read_target() is asked, too: a target has no blank, and is not empty");
+  CHECK_THAT(output_of("13-pieces", {"--line", "GET /a b HTTP/1.1"}),
+             ContainsSubstring("refused: 400, "));
+  CHECK_THAT(output_of("13-pieces", {"--line", ""}), ContainsSubstring("nothing to show: "));
   CHECK(output_of("13-pieces", {"--path", "/a/../b%20c"}) == "path: /b c\n");
   CHECK_THAT(output_of("13-pieces", {"--path", "/.."}), ContainsSubstring("refused: 400, "));
   CHECK(output_of("13-pieces", {"--path", "a"}) == "a path begins with a slash\n");

@@ -15,7 +15,12 @@ for word; do case $word in -artifact_prefix=*) kept=${word#*=} ;; esac; done
 {
   echo "#1	INITED cov: 12 ft: 13"
   case $SAYS in
-    a-promise) echo 'FOUND: byte by byte it is another one' ;;
+    a-promise)
+      echo 'FOUND: the answer depends on the cut'
+      echo '  sent: “GET /[b]\\x0d”'
+      echo '  byte by byte:'
+      echo '    refused: 400, a control byte'
+      echo '==7== ERROR: libFuzzer: deadly signal' ;;
     the-sanitizer) echo '==7==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1' ;;
     a-todo) echo 'TODO 01.1: Add' ;;
     trouble) echo 'no such flag'; exit 1 ;;
@@ -62,7 +67,7 @@ def test_it_says_how_much_was_tried(fuzzable: LiveCourse) -> None:
 @pytest.mark.parametrize(
     ("says", "reason"),
     [
-        ("a-promise", "An input was found: byte by byte it is another one"),
+        ("a-promise", "An input was found: the answer depends on the cut"),
         ("the-sanitizer", "An input was found: AddressSanitizer: heap-buffer-overflow"),
         ("a-todo", "An input was found: TODO 01.1: Add"),
     ],
@@ -75,9 +80,21 @@ def test_a_finding_is_kept_and_can_be_seen_again(
     kept = ".course/fuzz/01/crash-0815"
     assert reason in done.out
     assert f"The input is kept in {kept}." in done.out
-    assert f"  build/fuzz/bin/01-fuzz {kept}\n" in done.out
+    assert f"  build/fuzz/bin/01-fuzz -handle_abrt=0 {kept}\n" in done.out
     assert "move the file to tests/01-first/corpus/" in done.out
     assert (fuzzable.root / kept).read_text() == "GET /\n"
+
+
+def test_what_a_check_shows_is_printed_as_it_is(fuzzable: LiveCourse) -> None:
+    done = fuzzable.run("fuzz", "01", env={"SAYS": "a-promise"})
+    said = [
+        "An input was found: the answer depends on the cut",
+        "  sent: “GET /[b]\\x0d”",
+        "  byte by byte:",
+        "    refused: 400, a control byte",
+        "The input is kept in .course/fuzz/01/crash-0815. To see it again:",
+    ]
+    assert done.out.splitlines()[: len(said)] == said
 
 
 def test_trouble_without_a_finding_shows_its_words(fuzzable: LiveCourse) -> None:

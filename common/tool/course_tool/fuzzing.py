@@ -21,6 +21,7 @@ INPUT_TIMEOUT_S = 60  # for one input on a busy machine: longer is a hang
 START_S = 600.0  # to read the corpora, and to write what was found
 TAIL_LINES = 12
 SHOW_ALL = ("-print_final_stats=1", "-reload=0")
+NO_STACK = "-handle_abrt=0"  # of our own abort(): what was found is said before it
 
 
 def fuzz(name: str, seconds: int, *, solution: bool, yes: bool) -> int:
@@ -76,11 +77,19 @@ def _report(finished: processes.Finished, program: Path, chapter: Chapter) -> in
         raise CourseError(f"{program.name} {ending}:\n  {tail}")
     file = Path(written[1].strip())
     console.out.print(_reason(finished.stdout), style="red")
+    for line in _details(finished.stdout):
+        console.out.print(line)
     console.out.print(f"The input is kept in {relative(file)}. To see it again:")
-    console.out.print(f"  {shlex.join([relative(program), relative(file)])}")
+    console.out.print(f"  {shlex.join([relative(program), NO_STACK, relative(file)])}")
     corpus = relative(chapter.tests / "corpus")
     console.out.print(f"When it is mended, make a test of it: move the file to {corpus}/")
     return 1
+
+
+def _details(text: str) -> list[str]:
+    """What our own check shows below its sentence: the input, and the answers that differ."""
+    found = re.search(r"^FOUND: .*\n((?:  .*\n)*)", text, re.MULTILINE)
+    return found[1].splitlines() if found else []
 
 
 def _number(name: str, text: str) -> str:
