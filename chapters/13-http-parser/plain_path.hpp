@@ -54,12 +54,12 @@ inline std::optional<std::size_t> decode(std::string_view segment, std::span<cha
   return written;
 }
 
-// `written` ends with a slash, and `name` is the segment that stands behind it in the buffer, of
-// which `has_more` says whether a slash follows. Gives how many bytes of the buffer stay: an empty
-// name and "." add nothing, so that "//" becomes "/". ".." takes the last folder of `written` away,
-// and if there is none the answer is nothing: above the root no file of ours is. Any other name
-// stays, and if a slash follows it, that too; *end is the place behind the name, for that slash.
-// Of "/a/": and "b", which has more, 5 ("/a/b/"); and "b" as the last name 4; and "..", 1 ("/").
+// `written` ends with a slash. `name` is the segment behind it in the buffer, and `has_more` says
+// whether a slash follows it. Returns how many bytes stay. An empty name and "." add nothing, so
+// that "//" becomes "/". ".." removes the last folder of `written`; if there is none, return
+// std::nullopt, because no file of ours is above the root. Any other name stays, and so does the
+// slash that follows it: write that to *end, the place behind the name. Three examples: "/a/" and
+// "b" with a slash behind it give 5 ("/a/b/"), "b" as the last name gives 4, and ".." gives 1.
 inline std::optional<std::size_t> append(std::string_view written, std::string_view name,
                                          bool has_more, char* end) {
   COURSE_TODO("13.4");

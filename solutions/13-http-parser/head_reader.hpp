@@ -98,9 +98,9 @@ class head_reader {
 
   // `head` is what has come of the head, within head_bytes_max; `rest` is its part that begins with
   // a line that is not whole. If that is incomplete and `head` is not full, {} says that more is
-  // needed. A full head is refused with 431, whichever line it stops in: nothing that comes can
-  // help. A line that is too long gets 431 if it is a field, and 414 if it is the request line, but
-  // 501 if not even its method has ended: then that is longer than any method that we know.
+  // needed. A full head is refused with 431, whichever line it stops in, because no further byte
+  // can help. A line that is too long gets 431 if it is a field, and 414 if it is the request line,
+  // but 501 if not even its method has ended: then that is longer than any method that we know.
   found stopped(line_state state, std::string_view rest, std::string_view head,
                 const request_limits& limits) const {
     if (state == line_state::bad_byte) return refuse(400, "a control byte");

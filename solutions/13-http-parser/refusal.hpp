@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Why a request is not served, and the status that says so to the client.
-// Rule     the connection is closed after the answer: where the next request would begin is not
-//          known any more, and a guess is what request smuggling lives on. (Of a request that was
-//          parsed it is known: plain_path.hpp refuses such ones.)
+// Rule     the connection is closed after the answer: we do not know any more where the next
+//          request begins, and request smuggling depends on servers that guess it. (After a
+//          request that was parsed we know it: plain_path.hpp refuses only such requests.)
 // See      rfc9112, sections 6.3 and 11.2
 #pragma once
 

@@ -24,7 +24,7 @@ namespace uring::http {
 
 // At least one of the two fields is there: decides how the body ends, into `body`, or refuses.
 //
-// Asked in this order. If there is a coding, it has to be chunked, or the request is refused. With
+// Check in this order. If there is a coding, it has to be chunked, or the request is refused. With
 // 400: if there is a length, too; in HTTP/1.0 (`minor` is 0), which has no codings; if chunked is
 // not the last of them, or is there twice. With 501: if others come before it, which we cannot
 // undo. If there is a length alone, it has to be clear (400), and at most limits.body_bytes_max
