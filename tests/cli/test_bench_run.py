@@ -364,7 +364,7 @@ def test_quick_ladder_and_matrix_write_everything(
     assert commands.run_bench(Options(quick=True, out=tmp_path, **{kind: True})) == 0
     document = result_in(tmp_path)
     assert document["kind"] == kind
-    expected = {"ladder": {"plot.svg"}, "matrix": {"requests.svg", "cpu.svg"}}[kind]
+    expected = {"ladder": {"plot.svg", "http.svg"}, "matrix": {"requests.svg", "cpu.svg"}}[kind]
     assert {file.name for file in tmp_path.glob("*.svg")} == expected
     for name in expected:
         ET.parse(tmp_path / name)

@@ -19,7 +19,7 @@ from live_course import LiveCourse
 
 COMMANDS = [
     "start", "serve", "status", "test", "watch", "run", "trace", "hint", "diff", "reset", "bench",
-    "fuzz", "doctor", "grade", "sync", "verify",
+    "fuzz", "soak", "doctor", "grade", "sync", "verify",
 ]  # fmt: skip
 
 

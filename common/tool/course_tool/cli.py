@@ -344,7 +344,9 @@ def soak(
     seconds: Annotated[int, typer.Option(help="How long.", min=4, max=86400)] = 60,
     solution: Solution = False,
 ) -> None:
-    """Let clients reset, stall and half-close while an HTTP server is under load.
+    """Load an HTTP server beside clients that misbehave.
+
+    They reset, stall and half-close, at every place of a request.
 
     The exit code is 1 if its memory or its descriptors are not flat, or if a client that kept to
     the rules met with an error.
