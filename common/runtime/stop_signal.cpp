@@ -63,4 +63,18 @@ void stop_signal::request() const noexcept {
   raise_flag(fd());
 }
 
+stop_signals_blocked::stop_signals_blocked() {
+  ::sigset_t both{};
+  ::sigemptyset(&both);
+  ::sigaddset(&both, SIGINT);
+  ::sigaddset(&both, SIGTERM);
+  if (const int error = ::pthread_sigmask(SIG_BLOCK, &both, &before_); error != 0) {
+    throw_error(error, "pthread_sigmask");
+  }
+}
+
+stop_signals_blocked::~stop_signals_blocked() {
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
 }  // namespace common

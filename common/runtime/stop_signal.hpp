@@ -5,8 +5,10 @@
 // Threads  fd(), wait() and request(): any.
 // Errors   the constructor throws std::system_error.
 // Rule     the second signal ends the process at once: the first one restores the default action.
-// See      eventfd(2), signal-safety(7)
+// See      eventfd(2), signal-safety(7), pthread_sigmask(3)
 #pragma once
+
+#include <signal.h>
 
 #include "unique_fd.hpp"
 
@@ -29,6 +31,19 @@ class stop_signal {
 
  private:
   unique_fd fd_;
+};
+
+// While it lives, its thread takes neither SIGINT nor SIGTERM. A thread that is started meanwhile
+// inherits that for good, so the process's other threads run the handler, and no wait on a ring ends
+// with EINTR.
+class stop_signals_blocked {
+ public:
+  stop_signals_blocked();
+  stop_signals_blocked(stop_signals_blocked&&) = delete;  // what it restores belongs to its thread
+  ~stop_signals_blocked();
+
+ private:
+  ::sigset_t before_{};
 };
 
 }  // namespace common

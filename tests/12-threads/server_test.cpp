@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The whole server: who serves whom, and what is left when it has ended. The echo contract is run
 // against it as well, with one to four threads.
+#include <signal.h>
+
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
@@ -16,6 +18,7 @@
 #include "bytes.hpp"
 #include "client.hpp"
 #include "echo_workers.hpp"
+#include "eventually.hpp"
 #include "fd_scope.hpp"
 #include "feature.hpp"
 #include "listen.hpp"
@@ -93,6 +96,17 @@ TEST_CASE("12.3 a server whose one worker deals gives each of them the same numb
   for (const char* ring_flags : {"default", "defer", "sqpoll"}) {
     const auto counts = serve(200, {"--hand-over", "--ring-flags", ring_flags});
     CHECK(counts == std::vector<std::size_t>(workers, 200 / workers));
+  }
+}
+
+TEST_CASE("12 only the main thread takes SIGTERM") {
+  const server_process server{course_test::program("12-server"),
+                              {"--threads", std::to_string(workers), "--ring-flags", "default"}};
+  const auto is_restored = [&] { return !course_test::signal_blocked(server.pid(), SIGTERM); };
+  REQUIRE(course_test::eventually(course_test::step_deadline, is_restored));
+  for (const ::pid_t thread : course_test::thread_ids(server.pid())) {
+    UNSCOPED_INFO("a signal that a worker takes ends its wait on the ring with EINTR");
+    CHECK(course_test::signal_blocked(thread, SIGTERM) == (thread != server.pid()));
   }
 }
 

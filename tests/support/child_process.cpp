@@ -18,6 +18,7 @@
 #include "captured_output.hpp"
 #include "child_report.hpp"
 #include "errors.hpp"
+#include "patience.hpp"
 #include "pipe_ends.hpp"
 
 namespace course_test {
@@ -210,7 +211,7 @@ void child_process::send_signal(int signal) {
 }
 
 exit_status child_process::wait_for_exit(milliseconds deadline) {
-  return state_->wait(deadline);
+  return state_->wait(deadline * patience());
 }
 
 std::string child_process::stdout_text() const {

@@ -82,8 +82,14 @@ std::size_t resident_bytes(::pid_t pid) {
   return kib * 1024;
 }
 
+std::vector<::pid_t> thread_ids(::pid_t pid) {
+  std::vector<::pid_t> ids;
+  for (const auto& each : list(pid, "task")) ids.push_back(std::stoi(each.path().filename()));
+  return ids;
+}
+
 std::size_t thread_count(::pid_t pid) {
-  return count(list(pid, "task"));
+  return thread_ids(pid).size();
 }
 
 std::chrono::microseconds cpu_time(::pid_t pid) {
@@ -119,6 +125,10 @@ char process_state(::pid_t pid) {
 
 bool signal_pending(::pid_t pid, int signal) {
   return in_signal_mask(pid, "ShdPnd:", signal);
+}
+
+bool signal_blocked(::pid_t thread, int signal) {
+  return in_signal_mask(thread, "SigBlk:", signal);
 }
 
 bool signal_caught(::pid_t pid, int signal) {

@@ -12,12 +12,14 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace course_test {
 
 [[nodiscard]] std::size_t open_fd_count(::pid_t pid = ::getpid());
 [[nodiscard]] std::map<int, std::string> open_fds(::pid_t pid = ::getpid());  // 7: "socket:[123]"
 [[nodiscard]] std::size_t resident_bytes(::pid_t pid = ::getpid());
+[[nodiscard]] std::vector<::pid_t> thread_ids(::pid_t pid);  // the main thread's is pid
 [[nodiscard]] std::size_t thread_count(::pid_t pid = ::getpid());
 
 // User and system time of all its threads, those that have ended included; exact, not in ticks.
@@ -32,6 +34,9 @@ namespace course_test {
 
 // Sent to the process and not delivered yet: a second one now would be lost in the first.
 [[nodiscard]] bool signal_pending(::pid_t pid, int signal);
+
+// The thread with that number does not take it: another one of its process has to.
+[[nodiscard]] bool signal_blocked(::pid_t thread, int signal);
 
 // The process has a handler for it.
 [[nodiscard]] bool signal_caught(::pid_t pid, int signal);
