@@ -45,7 +45,7 @@ class spawned_tasks {
 
   void destroy_all() noexcept;
 
-  // For frames that the kernel may write to at any time: a leak is better than a freed frame.
+  // Leaks the frames: the kernel may write to them at any time, so they must not be freed.
   void abandon() noexcept;
 
  protected:
@@ -58,7 +58,7 @@ class spawned_tasks {
     std::coroutine_handle<keeper_promise> frame;
   };
 
-  virtual void on_failure() {}  // a first exception has escaped
+  virtual void on_failure() {}  // called when the first exception has escaped
   // Called when the last task has ended. Returns the coroutine to resume next.
   virtual std::coroutine_handle<> on_empty() noexcept { return std::noop_coroutine(); }
 
@@ -72,7 +72,7 @@ class spawned_tasks {
 };
 
 struct spawned_tasks::keeper_promise : list_link {
-  // Takes the frame out of running_ as its last act. It cannot destroy itself while it suspends.
+  // The last step of the frame: takes it out of running_. A suspending frame cannot destroy itself.
   struct ending {
     bool await_ready() const noexcept { return false; }
     std::coroutine_handle<> await_suspend(

@@ -17,7 +17,7 @@
 
 namespace uring::http {
 
-// Digits for a number from 1 to 65535; for anything else the result is empty.
+// Takes the digits of a number from 1 to 65535; for anything else the result is empty.
 [[nodiscard]] inline std::optional<std::uint16_t> parse_port(std::string_view text) {
   std::uint16_t port = 0;
   const char* const end = text.data() + text.size();
