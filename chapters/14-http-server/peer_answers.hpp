@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Answers of 14's peers, one behind the other in a text that is to be sent; of a large file only a
-// block at a time.
-// Owns     the text, and the large file of which the rest is to follow.
+// The answers of 14's peers, one after the other, as a text to send. A large file comes one block
+// at a time.
+// Owns     the text, and the large file whose rest is still to be sent.
 // Lifetime the site outlives it.
 // Threads  one at a time.
 // Errors   std::bad_alloc.
@@ -43,11 +43,11 @@ class peer_answers {
   }
   void sent(std::size_t bytes) noexcept { sent_ += bytes; }
 
-  // No more of it until this has been sent.
+  // True if no more answers may be added until this text has been sent.
   [[nodiscard]] bool is_full() const { return left_.bytes > 0 || out_.size() >= block_bytes; }
 
-  // All has been sent: gets the next block of a large file, if there is one. False if the file has
-  // become shorter since its head was written.
+  // Call it when all has been sent: gets the next block of a large file, if there is one. False if
+  // the file has become shorter since its head was written.
   [[nodiscard]] bool go_on() {
     out_.clear();
     sent_ = 0;
@@ -72,10 +72,10 @@ class peer_answers {
     short_text(to.status, frame, {to.allow.empty() ? "" : "Allow", to.allow});
   }
 
-  // To what was no request.
+  // Answers bytes that are no valid request.
   void refuse(int status) { short_text(status, {.date = date(), .then = afterwards::ends}); }
 
-  // Its path is good until the next call.
+  // The route's path is valid until the next call.
   [[nodiscard]] static route route_of(const request_head& head) {
     static thread_local std::array<char, request_limits{}.head_bytes_max> room;
     return find_route(head, room);
@@ -111,7 +111,7 @@ class peer_answers {
   }
 
   void redirect(const request_head& head, const answer_frame& frame, std::string_view path) {
-    const std::size_t room = 3 * path.size() + head.target.query.size();  // "%20" is for a byte
+    const std::size_t room = 3 * path.size() + head.target.query.size();  // a byte may become "%20"
     write(room + answer_head_bytes_max,
           [&](response_writer& to) { write_redirect(to, frame, path, head.target.query); });
   }
@@ -129,7 +129,7 @@ class peer_answers {
           [&](response_writer& to) { write_short_answer(to, status, frame, extra); });
   }
 
-  // Behind what is there.
+  // Appends to the text.
   template <typename Write>
   void write(std::size_t room, const Write& write_it) {
     const std::size_t before = out_.size();
@@ -151,9 +151,9 @@ class peer_answers {
 
   peer_site& site_;
   std::string out_;
-  std::size_t sent_ = 0;      // of out_
+  std::size_t sent_ = 0;      // bytes of out_
   found_file large_ = {};     // the file that is being sent
-  file_selection left_ = {};  // of it
+  file_selection left_ = {};  // of large_
 };
 
 }  // namespace uring::http

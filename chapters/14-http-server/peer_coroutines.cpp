@@ -4,9 +4,9 @@
 //
 //   ./course run 14:peer-coroutines -- --port 8080 --root site
 //
-// Beside 14-server it lacks: more threads than one, limits for head, body and connections (there is
-// one limit, for a client that is silent or stuck), counters, the log, and the drain (at a stop
-// what has come is answered, without the word that this is the last). It waits for the disk.
+// Unlike 14-server, it has one thread, no limits for head, body and connections (only one, for a
+// client that is silent or stuck), no counters, no log, and no drain (at a stop it answers requests
+// that have come, but does not say that an answer is the last). It waits for the disk.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -43,9 +43,9 @@ using uring::http::peer_clock;
 using uring::http::peer_dialog;
 using uring::http::peer_options;
 
-using namespace asio::experimental::awaitable_operators;  // a || b: until one of them has ended
+using namespace asio::experimental::awaitable_operators;  // a || b waits until one has ended
 
-// How long a wait may take, and since when the present one does.
+// How long a wait may take, and when the present one began.
 struct wait_limit {
   void begin() { since = peer_clock::now(); }
   [[nodiscard]] peer_clock::time_point end() const { return since + patience; }
@@ -54,8 +54,8 @@ struct wait_limit {
   peer_clock::time_point since = peer_clock::now();
 };
 
-// Ends when a wait has taken too long. The timer is not set anew for each operation: when it goes
-// off, we look how long the present wait has taken.
+// Ends when a wait has taken too long. The timer is not set anew for each operation: when it
+// expires, we check how long the present wait has taken.
 awaitable<void> watch(tcp::socket& socket, wait_limit& limit) {
   asio::steady_timer timer{socket.get_executor()};
   while (peer_clock::now() < limit.end()) {
@@ -64,8 +64,8 @@ awaitable<void> watch(tcp::socket& socket, wait_limit& limit) {
   }
 }
 
-// Our side is over. The rest is read until the client has ended its own: with bytes unread, close()
-// would send a reset, which overtakes the answer.
+// Our side has ended. Reads until the client has ended its own: with bytes unread, close() would
+// send a reset, which overtakes the answer.
 awaitable<void> read_to_the_end(tcp::socket& socket) {
   std::array<char, 4096> piece;
   std::error_code error;
@@ -119,7 +119,7 @@ awaitable<void> converse(tcp::socket& socket, peer_dialog& dialog, wait_limit& l
   }
 }
 
-// A client, from the first byte to the last. What belongs to it stands in this frame.
+// Serves a client, from the first byte to the last. All of its state is in this frame.
 awaitable<void> serve(tcp::socket socket, uring::http::peer_site& site, peer_options options,
                       uring::http::peer_sockets& all) {
   const uring::http::peer_sockets::entry entry{all, socket.native_handle()};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// One client's requests and answers as text: all that 14's peers have in common. It knows no socket
-// and waits for nobody but the disk; how bytes come and go is each peer's own part.
-// Owns     what has come and was not understood yet, and the answers.
+// One client's requests and answers as text: all that 14's peers have in common. It uses no socket
+// and waits only for the disk; each peer receives and sends the bytes in its own way.
+// Owns     the bytes that have come and are not parsed yet, and the answers.
 // Lifetime the site outlives it.
 // Threads  one at a time.
-// Errors   std::bad_alloc; a client's mistakes are answers.
-// Rule     do what next() says, and call it again when that is done. It asks for more of the client
-//          only when all answers have gone: so a client that does not read is not read from either.
+// Errors   std::bad_alloc; a client's mistake becomes an answer.
+// Rule     do what next() says, and call it again when that is done. It asks for more bytes only
+//          when all answers are sent, so nothing is read from a client that does not read.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +28,9 @@ class peer_dialog {
  public:
   enum class wants {
     to_receive,  // some bytes, for take()
-    to_send,     // unsent(), or a part of it; sent() is told how much
-    to_leave,    // in peace: FIN, and then read until the client's FIN has come
-    to_break,    // half of an answer was sent, and the rest cannot be: reset the connection
+    to_send,     // unsent(), or a part of it; tell sent() how much
+    to_leave,    // send a FIN, and then read until the client's FIN has come
+    to_break,    // reset the connection: a part of an answer was sent, and the rest cannot be
   };
 
   explicit peer_dialog(peer_site& site) : answers_{site} {}
@@ -51,7 +51,7 @@ class peer_dialog {
 
  private:
   void answer_what_is_here() {
-    static thread_local request_head head;  // large, and of no use after this function
+    static thread_local request_head head;  // large, and not used after this function
     std::string_view rest = in_;
     bool goes_on = true;
     while (goes_on && !is_over_ && !answers_.is_full()) {
@@ -77,7 +77,7 @@ class peer_dialog {
     in_.erase(0, in_.size() - rest.size());
   }
 
-  // A request without a body is answered now, any other when its body is over.
+  // A request without a body is answered now, any other when its body is complete.
   void begin(const request_head& head, std::string_view text) {
     if (!head.body.has_body()) return answer(head);
     const route to = peer_answers::route_of(head);
@@ -90,7 +90,7 @@ class peer_dialog {
     head_text_ = text;
   }
 
-  // The bytes of its head may be gone: the copy is read once more.
+  // The bytes of the request's head may be gone, so its copy is parsed again.
   void end_body(request_head& head) {
     if (head_text_.empty()) return;
     const std::string text = std::exchange(head_text_, {});
@@ -111,10 +111,10 @@ class peer_dialog {
   peer_answers answers_;
   request_limits limits_;
   request_parser parser_{limits_};
-  std::string in_;         // less than a head, or what pipelining has brought
+  std::string in_;         // a part of a head, or pipelined requests
   std::string head_text_;  // of a request whose body is coming
   std::string body_;       // for an echo
-  bool echoes_ = false;    // it is for one
+  bool echoes_ = false;    // the body is for one
   bool must_end_ = false;  // the client asked whether it may send a body, and may not
   bool is_over_ = false;   // the last answer was written
 };

@@ -4,9 +4,9 @@
 //
 //   ./course run 14:peer-ring -- --port 8080 --root site
 //
-// Beside 14-server it lacks: more threads than one, buffers that clients share, limits for head,
-// body and connections (there is one limit, for a client that is silent or stuck, and a look at
-// every client each second), counters, the log, and the drain. It waits for the disk.
+// Unlike 14-server, it has one thread, a buffer for each client, no limits for head, body and
+// connections (only one, for a client that is silent or stuck, with a check of every client each
+// second), no counters, no log, and no drain. It waits for the disk.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -45,7 +45,7 @@ class ring_server {
 
   void run() {
     while (!done()) {
-      (void)ring_.submit_and_wait(wait_at_most());  // why it woke does not matter: look at all
+      (void)ring_.submit_and_wait(wait_at_most());  // whatever ended the wait: check all
       now_ = peer_clock::now();
       clients_.set_now(now_);
       for (const completion& each : ring_.reap()) handle(each);
@@ -74,7 +74,7 @@ class ring_server {
 
   void on_accept(std::int32_t res) {
     is_accepting_ = false;
-    common::unique_fd client{res};  // a negative one closes nothing
+    common::unique_fd client{res};  // a negative number closes nothing
     if (is_stopping()) return;
     if (client.valid()) {
       if (clients_.empty()) sweep_at_ = now_ + sweep_ms;
@@ -98,7 +98,7 @@ class ring_server {
     is_accepting_ = true;
   }
 
-  // As in chapter 05: what has come is answered; then the sockets are shut down, then abandoned.
+  // As in chapter 05: answers what has come, then shuts the sockets down, then abandons them.
   void begin_stop() {
     stop_ = stop_phase::draining;
     wake_at_ = now_ + http::peer_stop_grace_ms;
@@ -121,7 +121,7 @@ class ring_server {
     return stop_ == stop_phase::abandoned || (is_stopping() && clients_.empty() && !is_accepting_);
   }
 
-  // Without clients there is nothing to sweep, and it sleeps.
+  // Without clients there is nothing to sweep, and only wake_at_ limits the wait.
   [[nodiscard]] std::optional<std::chrono::milliseconds> wait_at_most() const {
     if (clients_.empty() && !wake_at_) return std::nullopt;
     const auto next =

@@ -55,7 +55,7 @@ inline void request_send_of(ring& to, const slot_id& whose, const peer_client& c
   ::io_uring_sqe_set_data64(&sqe, pack({operation::send, whose}));
 }
 
-// Its request completes soon, with an error, EOF, or what had come before.
+// The client's request completes soon, with an error, EOF, or bytes that had come before.
 inline void give_up(const peer_client& client) {
   if (!client.dialog.unsent().empty()) close_will_reset(client.socket.get());
   ::shutdown(client.socket.get(), SHUT_RDWR);
@@ -72,20 +72,20 @@ class peer_ring_clients {
     advance(id, *table_.find(id));
   }
 
-  // Gives up those that have been waited for too long.
+  // Gives up the clients that have let us wait too long.
   void sweep() {
     table_.for_each([this](const peer_client& each) {
       if (now_ >= each.waits_since + each.patience) give_up(each);
     });
   }
   void give_up_all() { table_.for_each(give_up); }
-  // What has come can still be read, and is answered.
+  // Bytes that have come can still be read, and are answered.
   void end_reading() {
     table_.for_each([](const peer_client& each) { ::shutdown(each.socket.get(), SHUT_RD); });
   }
 
   [[nodiscard]] bool empty() const noexcept { return table_.empty(); }
-  // Told once a turn: no client asks the clock.
+  // Called once a turn, so that no client has to read the clock.
   void set_now(peer_clock::time_point now) noexcept { now_ = now; }
 
   // A recv or a send has completed.
@@ -108,7 +108,7 @@ class peer_ring_clients {
   }
 
  private:
-  // The next request of a client: there is always one in flight, until it is removed.
+  // Starts a client's next request: one is always in flight, until the client is removed.
   void advance(const slot_id& whose, peer_client& client) {
     if (client.is_leaving) {
       return client.goodbye_left > 0 ? request_receive(ring_, whose, client) : table_.erase(whose);

@@ -3,10 +3,10 @@
 // Owns     both.
 // Lifetime it outlives every dialog.
 // Threads  any. A thread that waits for the disk delays no other: the mutex is free meanwhile.
-// Errors   std::system_error if there is no such root; std::bad_alloc. What is wrong with a path is
+// Errors   std::system_error if there is no such root; std::bad_alloc. An error of a path becomes
 //          its status.
-// Rule     as in file_loading.hpp, but for the ring: a file that changed while it was read is sent,
-//          and not kept.
+// Rule     as in file_loading.hpp, but without the ring: a file that changed while it was read is
+//          sent, but not kept in the cache.
 #pragma once
 
 #include <unistd.h>
@@ -33,7 +33,7 @@ struct peer_file {
   std::shared_ptr<const small_file> small = nullptr;  // if it is small
 };
 
-// All of `room` from the file, from its byte `at` on. False if it has no more, or cannot be read.
+// Fills `room` from the file, from byte `at` on. False if the file ends first, or cannot be read.
 [[nodiscard]] inline bool read_part(int file, std::span<char> room, std::size_t at) {
   while (!room.empty()) {
     const ::ssize_t count = ::pread(file, room.data(), room.size(), static_cast<::off_t>(at));
@@ -52,7 +52,7 @@ class peer_site {
   [[nodiscard]] peer_file look_up(std::string_view path) {
     std::unique_lock lock{mutex_};
     if (const auto* const here = cache_.find(path, coarse_now())) return {.small = *here};
-    file_cache::check check{cache_, path};  // it ends before the lock does
+    file_cache::check check{cache_, path};  // destroyed before the lock
     const std::string name = name_in_root(path);
     peer_file got;
     {
@@ -85,7 +85,7 @@ class peer_site {
     std::unique_lock<std::mutex>& lock;
   };
 
-  // Null if it cannot be read whole.
+  // Null if the file cannot be read whole.
   [[nodiscard]] static std::shared_ptr<const small_file> read_small(const found_file& found,
                                                                     std::string_view type) {
     std::unique_ptr<small_file> file = begin_small_file(found.facts, type);
@@ -95,7 +95,7 @@ class peer_site {
   }
 
   site_root root_;
-  std::mutex mutex_;  // guards what is below
+  std::mutex mutex_;  // guards the cache
   file_cache cache_;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Accepts clients and gives each a thread. A thread that has ended says so by an eventfd: the
+// Accepts clients and gives each a thread. A thread that ends writes to an eventfd, so that the
 // accepting thread joins it, and knows that a descriptor is free again.
 // Owns     the listener, which does not block, and each client's socket and thread.
 // Lifetime the destructor ends every client and joins its thread.
 // Threads  run(): one thread.
-// Errors   run() throws std::system_error if the listener breaks. What a client's thread throws is
-//          logged, and ends that client only.
+// Errors   run() throws std::system_error if the listener breaks. A client's exception is logged,
+//          and ends that client only.
 // Rule     a socket is closed under the mutex: the stop must never shut down a number that belongs
 //          to another client by now.
 #pragma once
@@ -46,7 +46,7 @@ class thread_each {
     bool has_room = true;
     for (;;) {
       std::array<::pollfd, 3> wake{{{stop_fd_, POLLIN, 0}, {ended_fd_.get(), POLLIN, 0}, {}}};
-      wake[2] = {has_room ? listener_.get() : -1, POLLIN, 0};  // of a negative one nothing comes
+      wake[2] = {has_room ? listener_.get() : -1, POLLIN, 0};  // poll() ignores a negative one
       const auto pause_ms = static_cast<int>(peer_accept_retry_ms.count());
       if (::poll(wake.data(), wake.size(), has_room ? -1 : pause_ms) == -1 && errno != EINTR) {
         common::throw_errno("poll");
@@ -64,7 +64,7 @@ class thread_each {
   };
   using place = std::list<session>::iterator;
 
-  // False if there is no descriptor for a client, or no thread.
+  // False if there is no free descriptor, or no thread, for a client.
   bool accept_one() {
     common::unique_fd client{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
     if (client.valid()) return start(std::move(client));
@@ -93,7 +93,7 @@ class thread_each {
     }
     const std::lock_guard lock{mutex_};
     ended_.push_back(std::move(self->thread));
-    sessions_.erase(self);  // under the mutex: finish() never sees a number that is another's now
+    sessions_.erase(self);  // under the mutex: finish() never sees a reused number
     (void)::eventfd_write(ended_fd_.get(), 1);
     one_ended_.notify_all();
   }
@@ -107,8 +107,8 @@ class thread_each {
     for (std::thread& each : all) each.join();
   }
 
-  // After SHUT_RD what has come can still be read, and is answered. A client that has not left
-  // within the grace time is cut off.
+  // After SHUT_RD, bytes that have come can still be read, and are answered. A client that has not
+  // left within the grace time is cut off.
   void finish() {
     std::unique_lock lock{mutex_};
     const auto nobody_is_left = [this] { return sessions_.empty(); };
@@ -125,9 +125,9 @@ class thread_each {
   int stop_fd_;
   std::function<void(int)> converse_;
   common::unique_fd ended_fd_{common::check(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")};
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards sessions_ and ended_
   std::list<session> sessions_;
-  std::vector<std::thread> ended_;  // and are not joined yet
+  std::vector<std::thread> ended_;  // not joined yet
   std::condition_variable one_ended_;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Accepting and stopping for both of 14's peers over asio; how a client is served is theirs.
+// Accepts clients and stops, for both of 14's peers over asio; each peer serves in its own way.
 // Owns     the listener, two timers, and a second descriptor of the stop signal.
 // Lifetime run the io_context to its end before it goes; `io` and `start` outlive it.
 // Threads  the one that runs the io_context.
-// Errors   a client that is gone is skipped; without a free descriptor it waits. If the listener is
-//          broken, run() throws std::system_error.
+// Errors   a client that is gone is skipped; without a free descriptor, accepting pauses. If the
+//          listener is broken, run() throws std::system_error.
 #pragma once
 
 #include <fcntl.h>
@@ -28,10 +28,10 @@
 
 namespace uring::http {
 
-// The sockets of all clients, so that a stop can reach them. Chapter 03's, for one thread.
+// The sockets of all clients, so that a stop can reach them. As in chapter 03, but for one thread.
 class peer_sockets {
  public:
-  // In the set for as long as it lives. Declare it after the socket, so that it goes first.
+  // Keeps a socket in the set. Declare it after the socket, so that it is destroyed first.
   class entry {
    public:
     entry(peer_sockets& all, int fd) : all_{all}, fd_{fd} { all_.fds_.insert(fd_); }
@@ -84,7 +84,7 @@ class peer_acceptor {
   }
 
  private:
-  // A handler that throws ends its client, and not the others.
+  // A handler that throws ends only its own client.
   bool run_handlers() {
     try {
       io_.run();
@@ -99,7 +99,7 @@ class peer_acceptor {
     acceptor_.async_accept([this](const std::error_code& error, tcp::socket client) {
       if (!acceptor_.is_open()) return;
       if (error) return after_failure(error);
-      accept();  // first: a client that cannot be started must not be the end of accepting
+      accept();  // first: accepting goes on even if this client cannot be started
       start_(std::move(client));
     });
   }
@@ -119,8 +119,8 @@ class peer_acceptor {
     }
   }
 
-  // After SHUT_RD what has come can still be read, and is answered. A client that has not left
-  // within the grace time is cut off.
+  // After SHUT_RD, bytes that have come can still be read, and are answered. A client that has not
+  // left within the grace time is cut off.
   void begin_stop() {
     acceptor_.close();
     timer_.expires_after(peer_stop_grace_ms);
@@ -134,7 +134,7 @@ class peer_acceptor {
   asio::io_context& io_;
   tcp::acceptor acceptor_;
   asio::posix::stream_descriptor stop_;
-  asio::steady_timer timer_{io_};  // until we accept again, or of the stop
+  asio::steady_timer timer_{io_};  // until we accept again, or for the stop
   peer_sockets& clients_;
   std::function<void(tcp::socket)> start_;
   std::error_code broken_;

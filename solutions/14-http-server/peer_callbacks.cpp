@@ -3,9 +3,9 @@
 //
 //   ./course run 14:peer-callbacks -- --port 8080 --root site
 //
-// Beside 14-server it lacks: more threads than one, limits for head, body and connections (there is
-// one limit, for a client that is silent or stuck), counters, the log, and the drain (at a stop
-// what has come is answered, without the word that this is the last). It waits for the disk.
+// Unlike 14-server, it has one thread, no limits for head, body and connections (only one, for a
+// client that is silent or stuck), no counters, no log, and no drain (at a stop it answers requests
+// that have come, but does not say that an answer is the last). It waits for the disk.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -35,8 +35,8 @@ using uring::http::peer_clock;
 using uring::http::peer_dialog;
 using uring::http::peer_options;
 
-// A client, kept alive by the handler of the one operation that is in flight: a handler that starts
-// no other is the end of it, and closes the socket.
+// A client, kept alive by the handler of the one operation that is in flight. When a handler starts
+// no other operation, the client is destroyed, and its socket is closed.
 // --8<-- [start:members]
 class session : public std::enable_shared_from_this<session> {
  public:
@@ -98,8 +98,8 @@ class session : public std::enable_shared_from_this<session> {
   // --8<-- [end:send]
 
   // --8<-- [start:leave]
-  // Our side is over. The rest is read until the client has ended its own: with bytes unread,
-  // close() would send a reset, which overtakes the answer.
+  // Ends our side, and reads until the client has ended its own: with bytes unread, close() would
+  // send a reset, which overtakes the answer.
   void leave() {
     std::error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
@@ -120,8 +120,8 @@ class session : public std::enable_shared_from_this<session> {
   // --8<-- [end:leave]
 
   // --8<-- [start:watch]
-  // One timer a client, which is not set anew for each operation: when it goes off, it looks how
-  // long this wait has taken. A weak_ptr, because a timer must not keep a client alive.
+  // A client has one timer, which is not set anew for each operation: when it expires, its handler
+  // checks how long this wait has taken. It holds a weak_ptr: a timer must not keep a client alive.
   void watch() {
     timer_.expires_at(waits_since_ + patience_);
     timer_.async_wait([weak = weak_from_this()](const std::error_code& canceled) {
@@ -139,7 +139,7 @@ class session : public std::enable_shared_from_this<session> {
 
   tcp::socket socket_;
   asio::steady_timer timer_;
-  uring::http::peer_sockets::entry entry_;  // after socket_: gone before the descriptor is closed
+  uring::http::peer_sockets::entry entry_;  // after socket_: destroyed before it is closed
   peer_dialog dialog_;
   peer_clock::time_point waits_since_ = peer_clock::now();
   peer_clock::duration patience_;

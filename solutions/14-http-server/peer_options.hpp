@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What 14's peers are told on their command lines, and how long and how much they put up with.
+// The command-line options of 14's peers, and their limits of time and size.
 // Lifetime the flag_set must not outlive peer_command_line.
 // Errors   a value out of its range ends the program with a sentence and status 2, in parse().
 #pragma once
@@ -22,13 +22,13 @@ struct peer_options {
   std::chrono::milliseconds patience_ms{30'000};  // for a client's next byte, in or out
 };
 
-inline constexpr std::size_t peer_piece_bytes = 16 * 1024;             // that one recv may bring
+inline constexpr std::size_t peer_piece_bytes = 16 * 1024;             // room for one recv
 inline constexpr std::size_t peer_goodbye_bytes_max = 1 << 20;         // read after the last answer
 inline constexpr std::chrono::milliseconds peer_goodbye_ms{2000};      // until the client's FIN
-inline constexpr std::chrono::milliseconds peer_accept_retry_ms{100};  // without descriptors
+inline constexpr std::chrono::milliseconds peer_accept_retry_ms{100};  // when out of descriptors
 inline constexpr std::chrono::milliseconds peer_stop_grace_ms{1000};   // for answers under way
 
-// What is left unsent is dropped, and close() sends a reset: half an answer must not look whole.
+// Makes close() drop the unsent bytes and send a reset: half an answer must not look whole.
 inline void close_will_reset(int socket) noexcept {
   const ::linger at_once{.l_onoff = 1, .l_linger = 0};
   (void)::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);

@@ -4,9 +4,9 @@
 //
 //   ./course run 14:peer-threads -- --port 8080 --root site
 //
-// Beside 14-server it lacks: limits for head, body and connections (there is one limit, for a
-// client that is silent or stuck), counters, the log, and the drain (at a stop what has come is
-// answered, without the word that this is the last). A client costs a thread.
+// Unlike 14-server, it has no limits for head, body and connections (only one, for a client that is
+// silent or stuck), no counters, no log, and no drain (at a stop it answers requests that have
+// come, but does not say that an answer is the last). A client costs a thread.
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -38,7 +38,7 @@ void set_limit(int socket, int which, std::chrono::milliseconds limit) {
   (void)::setsockopt(socket, SOL_SOCKET, which, &time, sizeof time);
 }
 
-// How many bytes have come; 0 if the client has ended, is lost, or was silent for too long.
+// Returns how many bytes have come; 0 if the client has ended, is lost, or was silent too long.
 std::size_t receive(int socket, std::array<char, uring::http::peer_piece_bytes>& into) {
   for (;;) {
     const ::ssize_t count = ::recv(socket, into.data(), into.size(), 0);
@@ -61,7 +61,7 @@ void leave(int socket, std::array<char, uring::http::peer_piece_bytes>& room) {
 }
 
 // --8<-- [start:converse]
-// From the first byte to the last, on a thread that may sleep.
+// Serves a client, from the first byte to the last, on a thread that may sleep.
 void converse(peer_site& site, int socket) {
   peer_dialog dialog{site};
   std::array<char, uring::http::peer_piece_bytes> piece;
