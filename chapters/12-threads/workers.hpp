@@ -52,7 +52,10 @@ class workers {
       own.finish();
     };
     std::vector<std::jthread> threads;
-    start_all(threads, serve_and_finish);
+    {
+      const common::stop_signals_blocked inherited;  // so the calling thread takes the signals
+      start_all(threads, serve_and_finish);
+    }
     threads.clear();  // joins them
     if (first_error_ != nullptr) std::rethrow_exception(std::exchange(first_error_, nullptr));
   }

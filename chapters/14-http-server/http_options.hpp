@@ -46,7 +46,7 @@ class http_command_line {
     flags.add("--head-timeout-ms", head_ms_, 10, day_ms, "From there to the end of its head");
     flags.add("--body-timeout-ms", body_ms_, 10, day_ms, "For all of its body");
     flags.add("--file-timeout-ms", file_ms_, 10, day_ms, "For the disk");
-    flags.add("--write-timeout-ms", write_ms_, 10, day_ms, "For a client that takes no byte");
+    flags.add("--write-timeout-ms", write_ms_, 10, day_ms, "If a client acknowledges nothing");
     flags.add("--drain-timeout-ms", drain_ms_, 0, day_ms, "After SIGTERM, for what is under way");
     flags.add("--cache-bytes-max", cache_bytes_, 0, 64 * gib, "Small files in memory, each thread");
     flags.add("--fresh-ms", fresh_ms_, 0, day_ms, "A file in memory is looked at again after this");

@@ -34,8 +34,8 @@ class stop_signal {
 };
 
 // While it lives, its thread takes neither SIGINT nor SIGTERM. A thread that is started meanwhile
-// inherits that for good, so the process's other threads run the handler, and no wait on a ring ends
-// with EINTR.
+// inherits that for good, so other threads run the handler, and its waits on a ring do not end with
+// EINTR.
 class stop_signals_blocked {
  public:
   stop_signals_blocked();
