@@ -1,5 +1,6 @@
-// What can be measured on a page in the browser; test_pages.py says what has to come out.
-() => {
+// What can be measured on a page in the browser; test_pages.py says what has to come out. Of a part
+// of a page only the contrast is measured.
+(part) => {
   document.querySelectorAll("details").forEach((box) => { box.open = true; });
   const tabs = document.createElement("style");
   tabs.textContent = ".md-typeset .tabbed-block { display: block !important; }";
@@ -60,6 +61,7 @@
     return color;
   };
 
+  const root = part ? document.querySelector(part) : document.body;
   const pale = [];
   const checkContrast = (element, color, below) => {
     const style = getComputedStyle(element);
@@ -70,7 +72,7 @@
       pale.push(`"${words(element)}" has contrast ${ratio.toFixed(2)}`);
     }
   };
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   const seen = new Set();
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
@@ -80,9 +82,10 @@
     if (element.closest("svg")) continue;
     checkContrast(element, rgba(getComputedStyle(element).color), ground(element));
   }
-  for (const text of document.querySelectorAll("svg text")) {
+  for (const text of root.querySelectorAll("svg text")) {
     checkContrast(text, rgba(getComputedStyle(text).fill), groundInDrawing(text));
   }
+  if (part) return { pale };
 
   const width = document.documentElement.clientWidth;
   const inside = (element) => {

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from course_tool.verify.suites import site_problems
 
-BUILD_TIMEOUT_S = 120
+BUILD_TIMEOUT_S = 600
 
 
 @dataclass(frozen=True)

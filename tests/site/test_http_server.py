@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import http.client
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from browsing import DEADLINE_MS, Browser
@@ -64,14 +66,32 @@ def test_a_reload_is_answered_with_304(program: Path, chromium: Any, site: Site)
             context.close()
 
 
+def test_every_file_of_the_course_comes_whole_over_one_connection(
+    program: Path, site: Site
+) -> None:
+    files = [file for file in sorted(site.folder.rglob("*")) if file.is_file()]
+    with serving(program, site.folder) as address:
+        host, port = address.removeprefix("http://").rstrip("/").split(":")
+        connection = http.client.HTTPConnection(host, int(port), timeout=30)
+        for file in files:
+            name = file.relative_to(site.folder).as_posix()
+            connection.request("GET", "/" + quote(name))
+            answer = connection.getresponse()
+            assert (answer.status, name) == (200, name)
+            assert answer.read() == file.read_bytes(), name
+        connection.close()
+        assert counters(address)["requests"] > len(files)
+
+
 def test_the_course_is_served_by_its_own_last_server(
     program: Path, chromium: Any, site: Site
 ) -> None:
     names = [page.name.removesuffix("index.html") for page in site.pages()]
-    assert "chapters/14-http-server/" in names
+    read = [name for name in names if name.count("/") < 2 or name.startswith("chapters/")]
+    assert "" in read and "chapters/14-http-server/" in read
     with serving(program, site.folder) as address:
         browser = Browser(chromium, address)
-        for name in names:
+        for name in read:
             with browser.visit(name) as visit:
                 assert visit.complaints == [], name
                 assert visit.outside == [], name

@@ -32,7 +32,7 @@ PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "made-from.json"  # written last: a .venv without it is unfinished
 PIP_LOG = STATE / "pip.log"
 
-VENV_TIMEOUT_S = 180
+VENV_TIMEOUT_S = 600
 PIP_TIMEOUT_S = 1800
 LINE_EVERY_S = 10.0
 _NO_NETWORK = re.compile(

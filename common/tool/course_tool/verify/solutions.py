@@ -10,11 +10,13 @@ from course_tool.chapters import Chapter, all_chapters
 from course_tool.ctests import TestResult, run_tests
 from course_tool.verify.memory import Memory, of_chapter, remember_tests
 from course_tool.verify.outcome import Context, Outcome
-from course_tool.verify.trees import TEST_TIMEOUT_S, BuildFolder, targets_of
+from course_tool.verify.trees import TEST_TIMEOUT_S, BuildFolder, cores, targets_of
 
 NOTHING_SKIPPED = {"COURSE_REQUIRE_FEATURES": "1"}
 # Solutions do not hang, so a busy machine has time: see tests/support/patience.hpp.
 PATIENT = {**NOTHING_SKIPPED, "COURSE_PATIENCE": "5"}
+# At a time, for each core: most of a test's time is waiting, and patience bears a busy machine.
+TESTS_PER_CORE = 4
 # A sanitizer's report names file and line, and nobody debugs in there. Unoptimized, it sees every
 # access that the source makes, and takes half as long to compile; release proves the optimizer's.
 SANITIZED = "-O0 -g1"
@@ -62,7 +64,9 @@ def _prove(context: Context, preset: str, chapters: Sequence[Chapter], *others: 
     memory.tell(outcome)
     beginnings = "|".join([*(f"{each.number}[. ]" for each in unknown), *others])
     results = (
-        run_tests(folder.preset, name_regex=f"^({beginnings})", env=PATIENT)
+        run_tests(
+            folder.preset, name_regex=f"^({beginnings})", jobs=TESTS_PER_CORE * cores(), env=PATIENT
+        )
         if beginnings
         else []
     )
