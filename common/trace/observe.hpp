@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The coroutine tap: watches every coroutine of a program that is compiled with it, unedited.
-// Owns     nothing; what it notices goes to recorder.hpp, which is silent unless it was asked.
+// Owns     nothing; what it notices goes to the recording, if there is one.
 // Lifetime a watched awaiter lives in the awaiting frame, as the awaiter inside it would.
+// Errors   none reach the program that is watched: what cannot be written is lost.
 // Rule     the compiler asks std::coroutine_traits for a coroutine's promise. The answer given here
 //          derives from the coroutine's own promise, has its size and its address (the standard
 //          does not promise that: hence the assertions), and wraps whatever is awaited. Builds with
@@ -16,9 +17,18 @@
 #include <type_traits>
 #include <utility>
 
-#include "recorder.hpp"
-
 namespace course_trace {
+
+// What recorder.cpp is told; `frame` is what coroutine_handle::address() gives.
+void allocates(void* frame, std::size_t bytes) noexcept;
+void makes(void* frame, const std::source_location& place) noexcept;
+void suspends(void* frame, const std::source_location& place) noexcept;
+void jumps(void* from, void* next) noexcept;  // await_suspend has returned a handle
+void gives_back(void* frame) noexcept;        // to the code that resumed it
+void resumes(void* frame, const void* stack, const std::source_location* place) noexcept;
+void destroys(void* frame) noexcept;
+// "throw": an exception has left the body. "end": it is over, and the frame still there.
+void notes(const char* kind, void* frame) noexcept;
 
 template <typename Awaitable>
 [[gnu::always_inline]] inline decltype(auto) awaiter_of(Awaitable&& awaited) {
@@ -46,7 +56,7 @@ struct watched {
   bool is_suspended = false;
 
   [[gnu::always_inline]] inline bool await_ready() noexcept(Where != at::await) {
-    if constexpr (Where == at::end) ends(frame);
+    if constexpr (Where == at::end) notes("end", frame);
     return static_cast<bool>(inner.await_ready());
   }
 
@@ -120,7 +130,7 @@ struct promise : Own {
         awaiter_of(std::forward<Awaitable>(awaited)), handle::from_promise(*this).address(), place};
   }
   void unhandled_exception() noexcept(noexcept(std::declval<Own&>().unhandled_exception())) {
-    throws(handle::from_promise(*this).address());
+    notes("throw", handle::from_promise(*this).address());
     Own::unhandled_exception();
   }
 };

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdarg>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -22,10 +23,7 @@ namespace course_trace {
 
 namespace {
 
-struct mapping {
-  std::byte* start = nullptr;
-  std::size_t bytes = 0;
-};
+using mapping = std::span<std::byte>;
 
 struct raw_ring {
   int fd = -1;
@@ -53,23 +51,22 @@ constexpr ::greg_t single_step = 0x100;  // the processor's trap flag
 
 void protect(int access) {
   for (const mapping& each : raw.parts) {
-    if (each.start != nullptr) ::mprotect(each.start, each.bytes, access);
+    if (!each.empty()) ::mprotect(each.data(), each.size(), access);
   }
 }
 
 void write_store(const void* whole, const char* where, std::ptrdiff_t slot) {
   if (std::exchange(raw.before, whole) == whole) return;  // several stores fill in one SQE
-  const locked to;
-  const ring_state* const ring = to ? to->find(&raw) : nullptr;
-  if (ring == nullptr) return;
-  to->write("store", "'ring':%d,'into':'%s','slot':%td,'value':%u", ring->number, where, slot,
-            *raw.stored);
+  if (const locked to; const ring_state* const ring = to.find(&raw)) {
+    to->write("store", "'ring':%d,'into':'%s','slot':%td,'value':%u", ring->number, where, slot,
+              *raw.stored);
+  }
 }
 
 void on_store(int signal, ::siginfo_t* info, void* context) {
   const auto* const place = static_cast<std::byte*>(info->si_addr);
   const auto has = [&](const mapping& each) {
-    return place >= each.start && place < each.start + each.bytes;
+    return place >= each.data() && place < each.data() + each.size();
   };
   if (std::ranges::none_of(raw.parts, has)) {
     ::signal(signal, SIG_DFL);  // it faults again, and is the crash that it would be without us
@@ -121,21 +118,21 @@ void begin(const locked& to) {
   const bool has_one = (params.features & IORING_FEAT_SINGLE_MMAP) != 0;
   const auto& [sq_ring, own_ring, sqes] = raw.parts;
   const mapping& cq_ring = has_one ? sq_ring : own_ring;
-  if (sq_ring.start == nullptr || cq_ring.start == nullptr || sqes.start == nullptr) return;
+  if (sq_ring.empty() || cq_ring.empty() || sqes.empty()) return;
   const auto index = [](const mapping& part, unsigned offset) {
-    return reinterpret_cast<unsigned*>(part.start + offset);
+    return reinterpret_cast<unsigned*>(part.data() + offset);
   };
   const auto& [sq, cq] = std::tie(raw.queues.sq, raw.queues.cq);
   sq.khead = index(sq_ring, params.sq_off.head);
   sq.ktail = index(sq_ring, params.sq_off.tail);
   sq.kflags = index(sq_ring, params.sq_off.flags);
   sq.array = index(sq_ring, params.sq_off.array);
-  sq.sqes = reinterpret_cast<::io_uring_sqe*>(sqes.start);
+  sq.sqes = reinterpret_cast<::io_uring_sqe*>(sqes.data());
   sq.ring_entries = params.sq_entries;
   sq.ring_mask = params.sq_entries - 1;
   cq.khead = index(cq_ring, params.cq_off.head);
   cq.ktail = index(cq_ring, params.cq_off.tail);
-  cq.cqes = reinterpret_cast<::io_uring_cqe*>(cq_ring.start + params.cq_off.cqes);
+  cq.cqes = reinterpret_cast<::io_uring_cqe*>(cq_ring.data() + params.cq_off.cqes);
   cq.ring_entries = params.cq_entries;
   cq.ring_mask = params.cq_entries - 1;
 #ifdef __x86_64__
@@ -155,20 +152,17 @@ using course_trace::raw;
 
 extern "C" {
 
-void* __real_mmap(void* at, std::size_t bytes, int access, int flags, int fd, ::off_t offset);
-void* __wrap_mmap(void* at, std::size_t bytes, int access, int flags, int fd, ::off_t offset);
-void* __wrap_mmap(void* at, std::size_t bytes, int access, int flags, int fd, ::off_t offset) {
+COURSE_WRAPPED(void*, mmap, void* at, std::size_t bytes, int access, int flags, int fd,
+               ::off_t offset) {
   void* const start = __real_mmap(at, bytes, access, flags, fd, offset);
   const auto part = static_cast<std::size_t>(offset) / IORING_OFF_CQ_RING;  // 0, 1 or 2
   if (fd < 0 || fd != raw.fd || start == MAP_FAILED || part >= raw.parts.size()) return start;
   raw.parts.at(part) = {static_cast<std::byte*>(start), bytes};
-  if (const locked to; to && to->find(&raw) == nullptr) course_trace::begin(to);
+  if (const locked to; to && to.find(&raw) == nullptr) course_trace::begin(to);
   return start;
 }
 
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
-long __wrap_syscall(long number, ...) {
+COURSE_WRAPPED(long, syscall, long number, ...) {
   std::array<long, 6> words{};
   std::va_list rest;
   va_start(rest, number);
@@ -177,9 +171,9 @@ long __wrap_syscall(long number, ...) {
   const bool enters = number == __NR_io_uring_enter && words[0] == raw.fd;
   const auto tell = [&](const char* kind, const char* what, long value) {
     const int error = errno;
-    const locked to;
-    const auto* const ring = to ? to->find(&raw) : nullptr;
-    if (ring != nullptr) to->write_indices(kind, *ring, what, static_cast<int>(value));
+    if (const locked to; const auto* const ring = to.find(&raw)) {
+      to->write_indices(kind, *ring, what, static_cast<int>(value));
+    }
     errno = error;
   };
   if (enters) tell("enter", "wait", words[2]);

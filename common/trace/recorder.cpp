@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recorder.hpp"
+#include "observe.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,6 +12,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -36,24 +37,20 @@ bool is_mapped(std::uint64_t word) {
   return ::mincore(reinterpret_cast<void*>(word / page * page), 1, &resident) == 0;
 }
 
-std::string after_last_slash(std::string_view path) {
-  return std::string{path.substr(path.find_last_of('/') + 1)};
-}
-
 // Makes ping of "uring::task<> {anonymous}::ping(…)". GCC and Clang write names differently.
 std::string bare_name(std::string_view signature) {
   constexpr std::string_view clang_anonymous = "(anonymous namespace)::";
-  std::size_t from = signature.find(clang_anonymous);
-  from = from == std::string_view::npos ? 0 : from + clang_anonymous.size();
-  const std::size_t end = std::min(signature.find('(', from), signature.size());
-  std::size_t begin = end;
+  if (const auto at = signature.find(clang_anonymous); at != std::string_view::npos) {
+    signature.remove_prefix(at + clang_anonymous.size());
+  }
+  signature = signature.substr(0, signature.find('('));
   const auto is_of_name = [](char each) { return std::isalnum(each) != 0 || each == '_'; };
-  while (begin > from && is_of_name(signature[begin - 1])) --begin;
-  return std::string{signature.substr(begin, end - begin)};
+  const auto before = std::find_if_not(signature.rbegin(), signature.rend(), is_of_name);
+  return {before.base(), signature.end()};
 }
 
 std::string line_of(const std::source_location& place) {
-  return after_last_slash(place.file_name()) + ':' + std::to_string(place.line());
+  return std::string{::basename(place.file_name())} + ':' + std::to_string(place.line());
 }
 
 // Which coroutines' functions are on a thread's stack, the innermost last. One that was jumped to
@@ -70,9 +67,9 @@ int depth() {
 }
 
 void leave_stack(const void* frame) {
-  for (auto each = on_stack.end(); each != on_stack.begin();) {
-    if ((--each)->frame == frame) return static_cast<void>(on_stack.erase(each, on_stack.end()));
-  }
+  const auto is_its = [&](const stack_entry& each) { return each.frame == frame; };
+  const auto last = std::find_if(on_stack.rbegin(), on_stack.rend(), is_its);
+  if (last != on_stack.rend()) on_stack.erase(std::prev(last.base()), on_stack.end());
 }
 
 // The frame may be gone by now: then its end was told before.
@@ -110,7 +107,7 @@ void recording::begin() {
   }
   ::utsname kernel{};
   ::uname(&kernel);
-  const std::string line = R"({"trace":1,"program":")" + after_last_slash(program) +
+  const std::string line = R"({"trace":1,"program":")" + program.substr(program.rfind('/') + 1) +
                            R"(","args":[)" + args + R"(],"kernel":")" + kernel.release +
                            R"(","cxx":"GCC or Clang )" __VERSION__ "\"}\n";
   (void)!::write(file_, line.data(), line.size());
@@ -205,12 +202,8 @@ void resumes(void* frame, const void* stack, const std::source_location* place) 
             depth(), at.c_str());
 }
 
-void throws(void* frame) noexcept {
-  if (const locked to; to) to->write("throw", "'f':%d", to->frame_of(frame));
-}
-
-void ends(void* frame) noexcept {
-  if (const locked to; to) to->write("end", "'f':%d", to->frame_of(frame));
+void notes(const char* kind, void* frame) noexcept {
+  if (const locked to; to) to->write(kind, "'f':%d", to->frame_of(frame));
 }
 
 void destroys(void* frame) noexcept {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The recording that all taps write to: numbers for events, threads, frames and addresses, and what
 // was last seen of every ring.
-// Owns     the file; it is never closed, since programs end in many ways.
+// Owns     the file that the environment's COURSE_TRACE names; without it nothing is recorded. It
+//          is never closed, since programs end in many ways.
 // Threads  any that has made a `locked`.
 // Rule     what has happened to the rings is written before the next event: most of what a program
-//          does to them is inlined, and can only be seen in their memory.
+//          does to them is inlined, and can only be seen in their memory. A line is written at
+//          once: a crash leaves all that went before it.
 #pragma once
 
 #include <liburing.h>
@@ -89,6 +91,7 @@ class recording {
 };
 
 // As long as it lives, no other thread writes: if (const locked to; to) to->write(…)
+// find() is null also where nothing is recorded.
 class locked {
  public:
   locked() : to_{recording::instance()} {
@@ -102,9 +105,17 @@ class locked {
   }
   explicit operator bool() const noexcept { return to_ != nullptr; }
   recording* operator->() const noexcept { return to_; }
+  ring_state* find(const void* key) const noexcept { return to_ ? to_->find(key) : nullptr; }
 
  private:
   recording* to_;
 };
 
 }  // namespace course_trace
+
+// The linker gives these names: NAME, called by the program, is __wrap_NAME, and the library's own
+// is __real_NAME.
+#define COURSE_WRAPPED(result, name, ...) \
+  result __real_##name(__VA_ARGS__);      \
+  result __wrap_##name(__VA_ARGS__);      \
+  result __wrap_##name(__VA_ARGS__)

@@ -21,7 +21,8 @@ constexpr std::string_view op_names =
     "READ_MULTISHOT WAITID FUTEX_WAIT FUTEX_WAKE FUTEX_WAITV FIXED_FD_INSTALL FTRUNCATE BIND "
     "LISTEN RECV_ZC ";
 constexpr std::string_view sqe_flags =
-    "FIXED_FILE DRAIN LINK HARDLINK ASYNC BUFFER_SELECT CQE_SKIP ";
+    "FIXED_FILE DRAIN LINK HARDLINK ASYNC BUFFER_SELECT CQE_SKIP MULTISHOT ";
+constexpr unsigned multishot_flag = 1U << 7;  // the kernel knows none: each operation has its own
 constexpr std::string_view cqe_flags = "BUFFER MORE SOCK_NONEMPTY NOTIF ";
 
 constexpr std::string_view word_of(std::string_view words, unsigned number) {
@@ -31,15 +32,12 @@ constexpr std::string_view word_of(std::string_view words, unsigned number) {
 static_assert(word_of(op_names, IORING_OP_MSG_RING) == "MSG_RING");
 
 // As JSON: ["MORE","NOTIF"]
-std::string flags_in(unsigned bits, std::string_view names, std::string_view more = {}) {
+std::string flags_in(unsigned bits, std::string_view names) {
   std::string found;
-  const auto add = [&](std::string_view name) {
-    found.append(found.empty() ? "'" : ",'").append(name).append("'");
-  };
   for (unsigned bit = 0; !word_of(names, bit).empty(); ++bit) {
-    if ((bits & 1U << bit) != 0) add(word_of(names, bit));
+    if ((bits & 1U << bit) == 0) continue;
+    found.append(found.empty() ? "'" : ",'").append(word_of(names, bit)).append("'");
   }
-  if (!more.empty()) add(more);
   return '[' + found + ']';
 }
 
@@ -98,16 +96,16 @@ void recording::write_sqe(const ring_state& ring, unsigned index) {
   const unsigned slot = index & sq.ring_mask;
   const ::io_uring_sqe& sqe = sq.sqes[ring.is_raw ? sq.array[slot] : slot];
   const std::string op{word_of(op_names, sqe.opcode)};
-  const std::string flags =
-      flags_in(sqe.flags, sqe_flags, is_multishot(sqe) ? "MULTISHOT" : std::string_view{});
+  const unsigned flags = sqe.flags | (is_multishot(sqe) ? multishot_flag : 0);
   const bool has_fd = sqe.opcode != IORING_OP_NOP;
   const bool cancels = sqe.opcode == IORING_OP_ASYNC_CANCEL;
   const auto known = user_data_.find(sqe.addr);
   const std::string addr = cancels && known != user_data_.end() ? known->second : name_of(sqe.addr);
   const std::string user = user_data_[sqe.user_data] = name_of(sqe.user_data);
   write("sqe", "'ring':%d,'slot':%u,'op':'%s','fd':%d,'len':%u,'flags':%s,'user':'%s','%s':'%s'",
-        ring.number, slot, op.c_str(), has_fd ? sqe.fd : -1, sqe.len, flags.c_str(), user.c_str(),
-        cancels ? "target" : "addr", addr.c_str());
+        ring.number, slot, op.c_str(), has_fd ? sqe.fd : -1, sqe.len,
+        flags_in(flags, sqe_flags).c_str(), user.c_str(), cancels ? "target" : "addr",
+        addr.c_str());
 }
 
 void recording::write_cqe(const ring_state& ring, unsigned index) {
@@ -173,28 +171,24 @@ int told(const ::io_uring* which, unsigned wait, calls what, const Call& call,
          bool may_submit = true) {
   (void)::getppid();  // on the way back from any system call the kernel posts completions
   bool enters = false;
-  if (const locked to; to) {
-    if (ring_state* const ring = to->find(which); ring != nullptr) {
-      ring->thread = recording::thread();
-      to->look();
-      const auto decide = [&] {
-        const bool is_empty = load(ring->prepared) == load(ring->queues.sq.khead);
-        return will_enter(*ring, wait, what, may_submit && !is_empty);
-      };
-      enters = decide();
-      to->write_indices(enters ? "enter" : "no_enter", *ring, "wait", static_cast<int>(wait));
-      if (enters && !decide()) {  // a completion came while that was written
-        enters = false;
-        to->write_indices("no_enter", *ring, "wait", static_cast<int>(wait));
-      }
+  if (const locked to; ring_state* const ring = to.find(which)) {
+    ring->thread = recording::thread();
+    to->look();
+    const auto decide = [&] {
+      const bool is_empty = load(ring->prepared) == load(ring->queues.sq.khead);
+      return will_enter(*ring, wait, what, may_submit && !is_empty);
+    };
+    enters = decide();
+    to->write_indices(enters ? "enter" : "no_enter", *ring, "wait", static_cast<int>(wait));
+    if (enters && !decide()) {  // a completion came while that was written
+      enters = false;
+      to->write_indices("no_enter", *ring, "wait", static_cast<int>(wait));
     }
   }
   const int res = call();
-  if (const locked to; to && enters) {
-    if (const ring_state* const ring = to->find(which); ring != nullptr) {
-      to->write_indices("entered", *ring, "res", res);
-    }
-  }
+  const locked to;
+  const ring_state* const ring = enters ? to.find(which) : nullptr;
+  if (ring != nullptr) to->write_indices("entered", *ring, "res", res);
   return res;
 }
 
@@ -211,13 +205,6 @@ int added(::io_uring* ring, int result) {
 using course_trace::calls;
 using course_trace::locked;
 using course_trace::told;
-
-// The linker gives these names: NAME, called by the program, is __wrap_NAME, and the library's own
-// is __real_NAME.
-#define COURSE_WRAPPED(result, name, ...) \
-  result __real_##name(__VA_ARGS__);      \
-  result __wrap_##name(__VA_ARGS__);      \
-  result __wrap_##name(__VA_ARGS__)
 
 extern "C" {
 
@@ -265,9 +252,9 @@ COURSE_WRAPPED(int, io_uring_get_events, ::io_uring* ring) {
 COURSE_WRAPPED(int, io_uring_register_sync_cancel, ::io_uring* ring,
                ::io_uring_sync_cancel_reg* which) {
   const int res = __real_io_uring_register_sync_cancel(ring, which);
-  const locked to;
-  const auto* const found = to ? to->find(ring) : nullptr;
-  if (found != nullptr) to->write("canceled", "'ring':%d,'res':%d", found->number, res);
+  if (const locked to; const auto* const found = to.find(ring)) {
+    to->write("canceled", "'ring':%d,'res':%d", found->number, res);
+  }
   return res;
 }
 
