@@ -3,30 +3,21 @@
 (() => {
   "use strict";
 
-  // The whole of each step: id -> attribute -> value; "" is the text.
+  // The whole of each step: id -> attribute -> value; "" is the text, and null is none.
   const unpack = (patches) => {
     let step = {};
     return patches.map((patch) => {
       step = { ...step };
-      for (const [id, change] of Object.entries(patch)) {
-        step[id] = { ...step[id], ...change };
-        for (const [name, value] of Object.entries(change)) {
-          if (value === null) delete step[id][name];
-        }
-      }
+      for (const [id, change] of Object.entries(patch)) step[id] = { ...step[id], ...change };
       return step;
     });
   };
 
   const apply = (element, before, after) => {
-    for (const name of Object.keys(before)) {
-      if (name in after) continue;
-      if (name === "") element.textContent = "";
-      else element.removeAttribute(name);
-    }
-    for (const [name, value] of Object.entries(after)) {
-      if (before[name] === value) continue;
-      if (name === "") element.textContent = value;
+    for (const [name, value] of Object.entries({ ...before, ...after })) {
+      if (before[name] === after[name]) continue;
+      if (name === "") element.textContent = after[name] ?? "";
+      else if ((after[name] ?? null) === null) element.removeAttribute(name);
       else element.setAttribute(name, value);
     }
   };
