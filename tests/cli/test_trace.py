@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import stat
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +17,31 @@ from course_tool.ctests import TestResult
 from course_tool.errors import CourseError
 from course_tool.groups import Group
 from course_tool.trace import commands, events, figure
-from course_tool.trace.drawing import HIDDEN, Tokens, combine, draw, lay_out
+from course_tool.trace.drawing import HIDDEN, Drawing, Layout
 from course_tool.trace.model import State, last_state
 
 pytestmark = pytest.mark.reads_course
 
 PING_PONG = ROOT / "docs" / "traces" / "07-ping-pong.jsonl"
-Events = list[dict[str, Any]]
+Event = dict[str, Any]
+Events = list[Event]
 
 
 @pytest.fixture
 def played() -> Events:
-    return [dict(each) for each in events.read(PING_PONG).events]
+    return [dict(each) for each in events.read(PING_PONG)]
 
 
-def find(recorded: Events, **wanted: Any) -> int:
+def e(kind: str, **fields: Any) -> Event:
+    return {"e": kind, **fields}
+
+
+def find(recorded: Events, wanted: Event) -> int:
     """Where the first event stands that has these fields."""
     return next(i for i, each in enumerate(recorded) if wanted.items() <= each.items())
 
 
-def numbered(recorded: Sequence[dict[str, Any]]) -> Events:
+def numbered(recorded: Sequence[Event]) -> Events:
     return [{"th": 0, **each, "n": n} for n, each in enumerate(recorded, start=1)]
 
 
@@ -48,80 +51,60 @@ def wrongs(recorded: Events, echoes: bool = False) -> list[str]:
     return [each.as_sentence() for each in state.violations]
 
 
-def moved(recorded: Events, source: int, target: int) -> Events:
-    recorded.insert(target, recorded.pop(source))
+def draw(recorded: Events) -> Drawing:
+    drawing, state = Drawing("x", "t", "d", 1, Layout(recorded)), State()
+    for each in recorded:
+        state.apply(each)
+        drawing.add(state, each)
+    return drawing
+
+
+def mutated(recorded: Events, how: str, what: Event, to: Event) -> Events:
+    place = find(recorded, what)
+    match how:
+        case "lose":
+            return recorded[:place] + recorded[place + 1 :]
+        case "drop":
+            del recorded[place]
+        case "repeat":
+            recorded.insert(place, recorded[place])
+        case "move":
+            recorded.insert(find(recorded, to), recorded.pop(place))
+        case "change":
+            recorded[place] |= to
     return numbered(recorded)
 
 
-def without(recorded: Events, **wanted: Any) -> Events:
-    del recorded[find(recorded, **wanted)]
-    return numbered(recorded)
-
-
-def twice(recorded: Events, **wanted: Any) -> Events:
-    place = find(recorded, **wanted)
-    return numbered([*recorded[: place + 1], dict(recorded[place]), *recorded[place + 1 :]])
-
-
-def with_field(recorded: Events, place: int, **changed: Any) -> Events:
-    recorded[place] |= changed
-    return recorded
-
-
-READ = {"e": "cqe", "user": "f3+0x80"}
-MUTATIONS: dict[str, tuple[Callable[[Events], Events], str]] = {
-    "a line is lost": (lambda r: r[:4] + r[5:], "step 5 is missing"),
-    "a frame goes too early": (
-        lambda r: moved(r, find(r, e="destroy", f=3), find(r, e="enter")),
-        "Step 28: the frame of catch_ball is destroyed while a read on fd 5 is in flight for it",
-    ),
-    "a buffer goes too early": (
-        lambda r: moved(r, find(r, e="destroy", f=1), find(r, e="enter")),
-        "the frame of pong is destroyed while a read",
-    ),
-    "it never suspended": (
-        lambda r: without(r, e="suspend", f=3), "catch_ball is resumed, and had not suspended"
-    ),
-    "it suspends while it waits": (
-        lambda r: twice(r, e="suspend", f=3), "catch_ball suspends, and does not run"
-    ),
-    "it starts twice": (lambda r: twice(r, e="start", f=3), "had been started before"),
-    "it ends while it waits": (
-        lambda r: moved(r, find(r, e="end", f=3), find(r, e="enter")), "ends, and does not run"
-    ),
-    "a frame that is gone goes on": (
-        lambda r: moved(r, find(r, e="destroy", f=3), find(r, e="resume", f=3)),
-        "its frame is gone",
-    ),
-    "destroyed twice": (lambda r: twice(r, e="destroy", f=3), "destroyed a second time"),
-    "destroyed while it runs": (
-        lambda r: moved(r, find(r, e="destroy", f=3), find(r, e="end", f=3)), "its body runs"
-    ),
-    "never destroyed": (
-        lambda r: without(r, e="destroy", f=3), "the frame of catch_ball is still there at the end"
-    ),
-    "a jump into a frame that runs": (
-        lambda r: with_field(r, find(r, e="jump", to=3), to=1, **{"from": 3}) and
-        with_field(r, find(r, e="suspend", f=1), e="note"), "which is running and does not wait",
-    ),
-    "no completion yet": (
-        lambda r: without(r, **READ), "goes on while its read on fd 5 is still in flight"
-    ),
-    "a completion too many": (lambda r: twice(r, **READ), "its last completion was there before"),
-    "F_MORE, and nothing more": (
-        lambda r: with_field(r, find(r, **READ), flags=["MORE"]), "is still in flight"
-    ),
-    "resumed out of the queue": (
-        lambda r: moved(r, find(r, e="reap"), find(r, e="resume", f=3) + 1),
-        "is resumed before its completion was taken out of the CQ",
-    ),
-    "whose completion": (
-        lambda r: with_field(r, find(r, e="sqe", op="WRITE"), user="f3+0x80"),
-        "a write on fd 6 gets the user_data f3+0x80 of the read on fd 5",
-    ),
-    "more taken than there was": (
-        lambda r: with_field(r, find(r, e="take"), sq=[3, 3]), "the kernel took 3 SQEs, and 2"
-    ),
+READ = e("cqe", user="f3+0x80")
+MUTATIONS = {
+    "a line is lost": ("lose", e("suspend", f=2), {}, "step 5 is missing"),
+    "a frame goes too early": ("move", e("destroy", f=3), e("enter"),
+        "Step 28: the frame of catch_ball is destroyed while a read on fd 5 is in flight for it"),
+    "a buffer goes too early": ("move", e("destroy", f=1), e("enter"),
+        "the frame of pong is destroyed while a read"),
+    "it never suspended": ("drop", e("suspend", f=3), {},
+        "catch_ball is resumed, and had not suspended"),
+    "it suspends while it waits": ("repeat", e("suspend", f=3), {},
+        "catch_ball suspends, and does not run"),
+    "it starts twice": ("repeat", e("start", f=3), {}, "had been started before"),
+    "it ends while it waits": ("move", e("end", f=3), e("enter"), "ends, and does not run"),
+    "a frame that is gone goes on": ("move", e("destroy", f=3), e("resume", f=3),
+        "its frame is gone"),
+    "destroyed twice": ("repeat", e("destroy", f=3), {}, "destroyed a second time"),
+    "destroyed while it runs": ("move", e("destroy", f=3), e("end", f=3), "its body runs"),
+    "never destroyed": ("drop", e("destroy", f=3), {},
+        "the frame of catch_ball is still there at the end"),
+    "a jump into a frame that runs": ("move", e("jump", to=1), e("start", f=1),
+        "which is running and does not wait"),
+    "no completion yet": ("drop", READ, {}, "goes on while its read on fd 5 is still in flight"),
+    "a completion too many": ("repeat", READ, {}, "its last completion was there before"),
+    "F_MORE, and nothing more": ("change", READ, {"flags": ["MORE"]}, "is still in flight"),
+    "resumed out of the queue": ("move", e("reap"), e("resume", f=3),
+        "is resumed before its completion was taken out of the CQ"),
+    "whose completion": ("change", e("sqe", op="WRITE"), {"user": "f3+0x80"},
+        "a write on fd 6 gets the user_data f3+0x80 of the read on fd 5"),
+    "more taken than there was": ("change", e("take"), {"sq": [3, 3]},
+        "the kernel took 3 SQEs, and 2"),
 }  # fmt: skip
 
 
@@ -129,115 +112,97 @@ def test_the_recording_of_a_sound_run_has_nothing_wrong(played: Events) -> None:
     assert wrongs(played) == []
 
 
-@pytest.mark.parametrize("what", MUTATIONS)
-def test_a_recording_that_breaks_a_rule_fails(played: Events, what: str) -> None:
-    mutate, says = MUTATIONS[what]
-    found = wrongs(mutate(played))
+@pytest.mark.parametrize(("how", "what", "to", "says"), MUTATIONS.values(), ids=MUTATIONS)
+def test_a_recording_that_breaks_a_rule_fails(
+    played: Events, how: str, what: Event, to: Event, says: str
+) -> None:
+    found = wrongs(mutated(played, how, what, to))
     assert any(says in each for each in found), f"{says!r} is not among {found}"
 
 
-def sqe(op: str, user: str, fd: int = 7) -> dict[str, Any]:
-    return {"e": "sqe", "ring": 0, "slot": 0, "op": op, "fd": fd, "len": 9, "user": user}
+def sqe(op: str, user: str, **more: Any) -> Event:
+    return e("sqe", ring=0, slot=0, op=op, fd=7, len=9, user=user, **more)
 
 
-def cqe(user: str, res: int, *flags: str, **more: Any) -> dict[str, Any]:
-    return {"e": "cqe", "ring": 0, "slot": 0, "user": user, "res": res, "flags": flags, **more}
+def cqe(user: str, res: int, *flags: str, **more: Any) -> Event:
+    return e("cqe", ring=0, slot=0, user=user, res=res, flags=flags, **more)
 
 
-RING = {"e": "ring", "ring": 0, "sq": 4, "cq": 8}
-EXIT = {"e": "exit", "ring": 0}
-NO_ENTER = {"e": "no_enter", "ring": 0, "sq": [0, 0], "cq": [0, 0], "wait": 0}
-TAKE = {"e": "take", "ring": 0, "sq": [1, 1]}
+RING = e("ring", ring=0, sq=4, cq=8)
+NO_ENTER = e("no_enter", ring=0, sq=[0, 0], cq=[0, 0], wait=0)
+GIVEN_BACK = e("recycle", id=3)
 LENT = cqe("1", 5, "BUFFER", "MORE", buffer=3)
 SHORT = [RING, sqe("RECV", "1"), cqe("1", 9), sqe("SEND", "2"), cqe("2", 4)]
 BROKEN = {
     "lent twice": ([RING, sqe("RECV", "1"), LENT], "buffer 3 is lent, and its ring did not have"),
-    "given back twice": (
-        [RING, {"e": "recycle", "id": 3}, {"e": "recycle", "id": 3}], "its ring has it already"
+    "given back twice": ([RING, GIVEN_BACK, GIVEN_BACK], "its ring has it already"),
+    "closed in flight": (
+        [RING, sqe("RECV", "1"), e("take", ring=0, sq=[1, 1]), e("exit", ring=0)],
+        "closed while a recv on fd 7",
     ),
-    "closed in flight": ([RING, sqe("RECV", "1"), TAKE, EXIT], "closed while a recv on fd 7"),
     "a slot kept free": ([RING, NO_ENTER, NO_ENTER, NO_ENTER], "all of the submission queue is"),
-    "a dropped send": (
-        [RING, sqe("RECV", "1"), cqe("1", 9)], "Step 3: 9 bytes that came from fd 7 are not sent"
-    ),
+    "a dropped send": (SHORT[:3], "Step 3: 9 bytes that came from fd 7 are not sent"),
     "a dropped rest": (
-        [*SHORT, sqe("RECV", "1")], "Step 3: 5 bytes that came from fd 7 are not sent back: the "
-        "next request for it is a recv",
+        [*SHORT, sqe("RECV", "1")],
+        "Step 3: 5 bytes that came from fd 7 are not sent back: the next request for it is a recv",
     ),
-}  # fmt: skip
-
-
-MESSAGE = cqe("a2", 42)
+}
 SOUND = {
-    "a message": [RING, {**RING, "ring": 1}, {**EXIT, "ring": 1}, MESSAGE],
+    "a message": [RING, e("ring", ring=1, sq=4, cq=8), e("exit", ring=1), cqe("a2", 42)],
     "a zero-copy send that its link has cut off": [
-        RING, sqe("SEND_ZC", "2"), cqe("2", -125), cqe("2", 0, "NOTIF")
+        RING, sqe("SEND_ZC", "2"), cqe("2", -125), cqe("2", 0, "NOTIF"),
     ],
     "a buffer in a frame that goes on for another reason": [
-        {"e": "frame", "f": 1, "fn": "ask", "by": 0}, {"e": "start", "f": 1, "depth": 0},
-        {"e": "suspend", "f": 1, "at": "a.cpp:1"}, RING, {**sqe("RECV", "1"), "addr": "f1+0x8"},
-        {"e": "resume", "f": 1, "at": "a.cpp:1", "depth": 0}, cqe("1", 0),
-        {"e": "end", "f": 1}, {"e": "destroy", "f": 1},
+        e("frame", f=1, fn="ask", by=0), e("start", f=1, depth=0), e("suspend", f=1, at="a.cpp:1"),
+        RING, sqe("RECV", "1", addr="f1+0x8"), e("resume", f=1, at="a.cpp:1", depth=0),
+        cqe("1", 0), e("end", f=1), e("destroy", f=1),
     ],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", SOUND)
-def test_what_the_kernel_and_its_users_may_do_is_no_violation(what: str) -> None:
-    assert wrongs(numbered(SOUND[what])) == []
+@pytest.mark.parametrize(("made", "says"), BROKEN.values(), ids=BROKEN)
+def test_queues_buffers_and_echoes_are_checked(made: Events, says: str) -> None:
+    found = wrongs(numbered(made), echoes=True)
+    assert any(says in each for each in found), f"{says!r} is not among {found}"
+
+
+@pytest.mark.parametrize("made", SOUND.values(), ids=SOUND)
+def test_what_the_kernel_and_its_users_may_do_is_no_violation(made: Events) -> None:
+    assert wrongs(numbered(made)) == []
 
 
 def test_an_enter_that_a_completion_has_spared_is_not_counted() -> None:
-    enter = {"e": "enter", "ring": 0, "sq": [0, 0], "cq": [0, 0], "wait": 1}
-    state = last_state(numbered([RING, enter, {**NO_ENTER, "wait": 1}]))
-    assert state.enters == 0 and state.rings[0].inside is None
+    waits = {**NO_ENTER, "wait": 1}
+    state = last_state(numbered([RING, {**waits, "e": "enter"}, waits]))
+    assert state.counts["enter"] == 0 and state.rings[0].inside is None
 
 
 def test_an_sqe_is_the_kernels_when_the_tail_was_stored() -> None:
-    stores = [{"e": "store", "ring": 0, "into": "SQ tail", "slot": 0, "value": 1}]
-    recorded = numbered([RING, sqe("NOP", "1"), *stores])
-    layout, state, grounds = lay_out(recorded), State(), []
-    for each in recorded:
-        state.apply(each)
-        picture = draw(state, each, layout, Tokens())
-        grounds.append(picture.values.get("token-0-box", {}).get("class"))
-    assert grounds == [None, "box", "lit"]
-    assert picture.values["sq-0-indices"][""] == "head 0, tail 1"
-
-
-@pytest.mark.parametrize("what", BROKEN)
-def test_queues_buffers_and_echoes_are_checked(what: str) -> None:
-    made, says = BROKEN[what]
-    found = wrongs(numbered(made), echoes=True)
-    assert any(says in each for each in found), f"{says!r} is not among {found}"
+    stored = e("store", ring=0, into="SQ tail", slot=0, value=1)
+    steps = draw(numbered([RING, sqe("NOP", "1"), stored])).steps
+    assert [each["token-0-box"].get("class") for each in steps] == [None, "box", "lit"]
+    assert steps[-1]["sq-0-indices"][""] == "head 0, tail 1"
 
 
 def test_what_a_crash_cut_off_is_left_out(tmp_path: Path) -> None:
     file = tmp_path / "cut.jsonl"
     file.write_text(PING_PONG.read_text()[:-9])
-    assert len(events.read(file).events) == len(events.read(PING_PONG).events) - 1
+    assert len(events.read(file)) == len(events.read(PING_PONG)) - 1
     file.write_text("nonsense")
     with pytest.raises(CourseError, match="is no recording"):
         events.read(file)
 
 
 def test_the_patches_of_a_drawing_give_each_of_its_steps(played: Events) -> None:
-    layout, tokens, state = lay_out(played), Tokens(), State()
-    pictures = []
-    for each in played:
-        state.apply(each)
-        pictures.append(draw(state, each, layout, tokens))
-    drawing = combine(pictures)
+    drawing = draw(played)
     now: dict[str, dict[str, str]] = {}
-    for step, patch in zip(drawing.steps, drawing.patches("x"), strict=True):
+    for step, patch in zip(drawing.steps, drawing.patches(), strict=True):
         for id_, change in patch.items():
-            values = now.setdefault(id_, {}) | change
+            values = now.get(id_, {}) | change
             now[id_] = {key: value for key, value in values.items() if value is not None}
-        there = {id_: values for id_, values in step.items() if values != HIDDEN}
-        assert {id_ for id_, values in now.items() if values != HIDDEN} == set(there)
-        assert all(now[id_].keys() == values.keys() for id_, values in there.items())
+        assert now == {id_: step.get(id_, HIDDEN) for id_ in drawing.tags}
     name = '<text id="x-frame-0-1-name" class="strong in-lit" x="12" y="30">pong</text>'
-    assert name in drawing.svg(6, "x", "t", "d"), "at step 7 pong runs, to the right of keep"
+    assert name in drawing.svg(7), "at step 7 pong runs, to the right of keep"
 
 
 FIGURE = {
@@ -252,11 +217,10 @@ FIGURE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", FIGURE)
+@pytest.mark.parametrize(("step", "says"), FIGURE.values(), ids=FIGURE)
 def test_a_figure_that_its_recording_does_not_bear_out_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, says: str
 ) -> None:
-    step, says = FIGURE[what]
     head = 'program = "07:ping_pong"\ntitle = "t"\ndesc = "d"\nstill = 1\n[[steps]]\n'
     (tmp_path / "broken.toml").write_text(head + step)
     monkeypatch.setattr(figure, "TRACES", tmp_path)
@@ -267,75 +231,68 @@ def test_a_figure_that_its_recording_does_not_bear_out_is_refused(
 class Bench:
     """A program that "records" what it is given, in the place of one that is built."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.folder = folder
-        monkeypatch.setattr(builds, "build", lambda preset, targets: [])
-        monkeypatch.setattr(builds, "program", lambda preset, name: folder / f"{preset}-{name}")
-        monkeypatch.setattr(paths, "STATE", folder)
+        self._capsys = capsys
 
     def program(self, recorded: Events, then: str = "", whose: str = "student") -> None:
         lines = PING_PONG.read_text().splitlines()[:1] + [json.dumps(each) for each in recorded]
-        script = self.folder / f"{whose}-trace-07-ping_pong"
         text = "\n".join(lines) + "\n"
+        script = self.folder / f"{whose}-trace-07-ping_pong"
         script.write_text(
             f"#!{sys.executable}\nimport os\n"
             f'open(os.environ["COURSE_TRACE"], "w").write({text!r})\n{then}\n'
         )
-        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        script.chmod(0o755)
 
-    def trace(self, **options: bool) -> int:
+    def trace(self, **options: bool) -> tuple[int, str]:
+        """Its exit code, and what it printed."""
         chosen = {"solution": False, "compare": False, "as_text": False, **options}
-        return commands.trace("07:ping_pong", [], **chosen)
+        return commands.trace("07:ping_pong", [], **chosen), self._capsys.readouterr().out
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    return Bench(tmp_path, monkeypatch)
+def bench(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Bench:
+    monkeypatch.setattr(builds, "build", lambda preset, targets: [])
+    monkeypatch.setattr(builds, "program", lambda preset, name: tmp_path / f"{preset}-{name}")
+    monkeypatch.setattr(paths, "STATE", tmp_path)
+    return Bench(tmp_path, capsys)
 
 
-def test_a_sound_run_is_summed_up(
-    bench: Bench, played: Events, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sound_run_is_summed_up(bench: Bench, played: Events) -> None:
     bench.program(played)
-    assert bench.trace(as_text=True) == 0
-    said = capsys.readouterr().out
+    code, said = bench.trace(as_text=True)
+    assert code == 0
     assert "3 enters, 5 SQEs, 5 CQEs, 0 in flight at the end" in said
     assert "catch_ball suspends at ping_pong.cpp" in said
     page = (bench.folder / "trace" / "07-ping_pong.html").read_text()
     assert page.count("<li id=") == len(played) and "https://" not in page
 
 
-def test_a_broken_rule_is_named_with_its_step(
-    bench: Bench, played: Events, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bench.program(MUTATIONS["a frame goes too early"][0](played))
-    assert bench.trace() == 1
-    said = capsys.readouterr().out
-    assert "Step 28: the frame of catch_ball is destroyed while a read on fd 5" in said
+def test_a_broken_rule_is_named_with_its_step(bench: Bench, played: Events) -> None:
+    *mutation, says = MUTATIONS["a frame goes too early"]
+    bench.program(mutated(played, *mutation))
+    code, said = bench.trace()
+    assert code == 1 and says in said
 
 
-def test_a_crash_is_told_with_the_last_step(
-    bench: Bench, played: Events, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_crash_is_told_with_the_last_step(bench: Bench, played: Events) -> None:
     bench.program(played[:40], "import signal; os.kill(os.getpid(), signal.SIGSEGV)")
-    assert bench.trace() == 1
-    said = capsys.readouterr().out
+    code, said = bench.trace()
+    assert code == 1
     assert "was killed by SIGSEGV" in said and "recorded, step 40:" in said
 
 
-def test_a_run_is_compared_with_the_solutions(
-    bench: Bench, played: Events, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_is_compared_with_the_solutions(bench: Bench, played: Events) -> None:
     bench.program(played, whose="reference")
     bench.program(played)
-    assert bench.trace(compare=True) == 0
-    assert "does the same, step by step" in capsys.readouterr().out
-    other = copy.deepcopy(played)
-    place = find(other, e="sqe", op="WRITE")
-    other[place]["op"] = "SEND"
-    bench.program(other)
-    bench.trace(compare=True)
-    said = capsys.readouterr().out
+    code, said = bench.trace(compare=True)
+    assert code == 0 and "does the same, step by step" in said
+    place = find(played, e("sqe", op="WRITE"))
+    bench.program(mutated(played, "change", played[place], {"op": "SEND"}))
+    _, said = bench.trace(compare=True)
     assert f"differ from step {place + 1} on" in said
     assert "yours:    An SQE: SEND" in said and "solution: An SQE: WRITE" in said
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -16,22 +14,19 @@ from playwright.sync_api import Page
 
 from course_tool.paths import DOCS
 from course_tool.trace import events, figure
+from course_tool.trace.drawing import Drawing
 
 KIB_MAX = 300  # of a page, with all that it loads
+PING_PONG = "07-ping-pong"
 # A drawing as a list of elements: tag, attributes, words of its own.
-SEEN = """(markup) => {
-  const root = typeof markup === "string"
-    ? new DOMParser().parseFromString(markup, "image/svg+xml").documentElement
-    : document.querySelector(`#figure-${markup.name} > svg`);
-  return [...root.querySelectorAll("[id]")].map((each) => [
-    each.tagName,
-    Object.fromEntries([...each.attributes].map((one) => [one.name, one.value])),
-    each.children.length ? "" : each.textContent,
-  ]);
-}"""
+SEEN = """(svg) => [...svg.querySelectorAll("[id]")].map((each) => [
+  each.tagName,
+  Object.fromEntries([...each.attributes].map((one) => [one.name, one.value])),
+  each.children.length ? "" : each.textContent,
+])"""
+PARSED = 'new DOMParser().parseFromString(markup, "image/svg+xml").documentElement'
 # Words that lie on each other, or out of their drawing.
-MESSY = """(name) => {
-  const svg = document.querySelector(`#figure-${name} > svg`);
+MESSY = """(svg) => {
   const frame = svg.getBoundingClientRect();
   const boxes = [...svg.querySelectorAll("text")]
     .filter((text) => text.checkVisibility() && text.textContent)
@@ -52,17 +47,17 @@ def page_of(name: str) -> str:
     raise AssertionError(f"no page shows docs/traces/{name}.toml")
 
 
-def made(name: str) -> figure.Made:
+def made(name: str) -> Drawing:
     chosen = figure.load(name)
     return figure.make(chosen, events.read(chosen.recording))
 
 
-def built(page: Page, of: figure.Made, step: int) -> Any:
-    return page.evaluate(SEEN, of.drawing.svg(step - 1, of.name, of.title, of.desc))
+def built(page: Page, of: Drawing, step: int) -> Any:
+    return page.evaluate(f"(markup) => ({SEEN})({PARSED})", of.svg(step))
 
 
-def shown(page: Page, name: str) -> Any:
-    return page.evaluate(SEEN, {"name": name})
+def shown(page: Page, name: str, as_: str = SEEN) -> Any:
+    return page.locator(f"#figure-{name} > svg").evaluate(as_)
 
 
 def go(page: Page, name: str, step: int) -> None:
@@ -101,7 +96,7 @@ def test_every_step_can_be_read_on_every_screen(browser: Browser, name: str) -> 
             visit.page.emulate_media(reduced_motion="reduce", color_scheme=mode.scheme)
             for step in range(1, len(made(name).captions) + 1):
                 go(visit.page, name, step)
-                messy = visit.page.evaluate(MESSY, name)
+                messy = shown(visit.page, name, as_=MESSY)
                 problems += [f"{mode.name}, step {step}: {each!r} is in the way" for each in messy]
                 pale = visit.pale_in(f"#figure-{name}")
                 problems += [f"{mode.name}, step {step}: {each}" for each in pale]
@@ -109,11 +104,10 @@ def test_every_step_can_be_read_on_every_screen(browser: Browser, name: str) -> 
 
 
 def test_the_keyboard_is_enough_and_a_link_leads_to_a_step(browser: Browser) -> None:
-    name = "07-ping-pong"
-    with browser.visit(f"{page_of(name)}#{name}.4") as visit:
+    with browser.visit(f"{page_of(PING_PONG)}#{PING_PONG}.4") as visit:
         page = visit.page
-        slider = page.locator(f"#figure-{name} input")
-        say = page.locator(f"#figure-{name} .trace-say")
+        slider = page.locator(f"#figure-{PING_PONG} input")
+        say = page.locator(f"#figure-{PING_PONG} .trace-say")
         assert slider.input_value() == "4" and say.inner_text().startswith("4 of ")
         slider.focus()
         page.keyboard.press("ArrowRight")
@@ -122,66 +116,56 @@ def test_the_keyboard_is_enough_and_a_link_leads_to_a_step(browser: Browser) -> 
         page.keyboard.press("Enter")
         assert say.inner_text().startswith("6 of ")
         assert page.locator("[aria-live]:visible").count() == 1, "the caption alone is announced"
-        page.evaluate(f"location.hash = '{name}.2'")
-        page.wait_for_function(f"document.querySelector('#figure-{name} input').value === '2'")
+        page.evaluate(f"location.hash = '{PING_PONG}.2'")
+        page.wait_for_function(f"document.querySelector('#figure-{PING_PONG} input').value === '2'")
 
 
 def test_who_wants_no_motion_gets_none(browser: Browser) -> None:
-    name = "07-ping-pong"
-    took = f"getComputedStyle(document.querySelector('#figure-{name} g')).transitionDuration"
-    with browser.visit(page_of(name)) as visit:
+    took = f"getComputedStyle(document.querySelector('#figure-{PING_PONG} g')).transitionDuration"
+    with browser.visit(page_of(PING_PONG)) as visit:
         assert visit.page.evaluate(took) != "0s"
         visit.page.emulate_media(reduced_motion="reduce")
         assert visit.page.evaluate(took) == "0s"
 
 
-@contextmanager
-def without_script(chromium: Any, url: str) -> Iterator[Page]:
-    context = chromium.new_context(java_script_enabled=False)
-    try:
-        page = context.new_page()
-        page.goto(url)
-        yield page
-    finally:
-        context.close()
-
-
 def test_without_a_script_one_step_and_all_captions_are_there(
     chromium: Any, address: str, site: Site
 ) -> None:
-    of = made("07-ping-pong")
-    with without_script(chromium, address + page_of(of.name)) as page:
-        assert page.locator(f"#figure-{of.name} .trace-steps > li:visible").count() == len(
-            of.captions
-        )
-        assert page.locator(f"#figure-{of.name} button:visible").count() == 0
-    html = (site.folder / page_of(of.name) / "index.html").read_text(encoding="utf-8")
-    still = of.drawing.svg(of.still - 1, of.name, of.title, of.desc)
+    of = made(PING_PONG)
+    with chromium.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(address + page_of(PING_PONG))
+        assert captions_and_buttons(page) == (len(of.captions), 0)
+    html = (site.folder / page_of(PING_PONG) / "index.html").read_text(encoding="utf-8")
+    still = of.svg(of.still)
     assert still in html, "the page holds another step than the one chosen for it"
 
 
+def captions_and_buttons(page: Page) -> tuple[int, int]:
+    """How many of both are visible."""
+    there = page.locator(f"#figure-{PING_PONG}")
+    captions = there.locator(".trace-steps > li:visible").count()
+    return captions, there.locator("button:visible").count()
+
+
 def test_on_paper_the_chosen_step_stands_above_all_captions(browser: Browser) -> None:
-    of = made("07-ping-pong")
-    with browser.visit(page_of(of.name)) as visit:
+    of = made(PING_PONG)
+    with browser.visit(page_of(PING_PONG)) as visit:
         page = visit.page
-        go(page, of.name, 3)
+        go(page, PING_PONG, 3)
         page.emulate_media(media="print")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        assert shown(page, of.name) == built(page, of, of.still)
-        captions = page.locator(f"#figure-{of.name} .trace-steps > li:visible")
-        assert captions.count() == len(of.captions)
-        assert page.locator(f"#figure-{of.name} button:visible").count() == 0
+        assert shown(page, PING_PONG) == built(page, of, of.still)
+        assert captions_and_buttons(page) == (len(of.captions), 0)
         page.evaluate("dispatchEvent(new Event('afterprint'))")
-        assert shown(page, of.name) == built(page, of, 3)
+        assert shown(page, PING_PONG) == built(page, of, 3)
 
 
 def test_from_a_file_it_plays_as_well(chromium: Any, site: Site) -> None:
-    name = "07-ping-pong"
-    page = chromium.new_page()
-    page.goto((site.folder / page_of(name) / "index.html").as_uri())
-    page.locator(f"#figure-{name} button").last.click()
-    assert page.locator(f"#figure-{name} .trace-say").inner_text().startswith("2 of ")
-    page.close()
+    with chromium.new_page() as page:
+        page.goto((site.folder / page_of(PING_PONG) / "index.html").as_uri())
+        page.locator(f"#figure-{PING_PONG} button").last.click()
+        assert page.locator(f"#figure-{PING_PONG} .trace-say").inner_text().startswith("2 of ")
 
 
 def test_a_page_with_a_figure_loads_within_its_limit(site: Site) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,11 @@ from course_tool.chapters import Chapter, Scenario, find_chapter
 from course_tool.errors import CourseError
 from course_tool.paths import DOCS
 from course_tool.trace import events, figure, scenario
-from course_tool.trace.drawing import Tokens, combine, draw, lay_out
+from course_tool.trace.drawing import Drawing, Layout
 from course_tool.trace.model import State, last_state
 
 VIOLATIONS_SHOWN = 5
-TEXT = ("e", "op", "flags", "depth")  # what two runs are compared by, beside the frames' functions
-FRAMES = ("f", "by", "from", "to")
+COMPARED = ("e", "op", "flags", "depth")  # of two runs' events, beside the frames' functions
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,15 @@ class Traced:
     name: str  # "07-ping_pong"
     args: Sequence[str]
     file: Path
-    run: scenario.Run
+    recorded: Sequence[events.Event]
+    trouble: str  # as scenario.run() says it
     last: State
 
+    def describe(self, event: events.Event) -> str:
+        return events.describe(event, self.last.name)
 
-def trace(
-    name: str, args: Sequence[str], *, solution: bool, compare: bool, as_text: bool
-) -> int:
+
+def trace(name: str, args: Sequence[str], *, solution: bool, compare: bool, as_text: bool) -> int:
     """Records every scenario of a chapter, or one program of it; 1 if something is wrong in one."""
     chapter, scenarios = _find(name, args)
     wrong = False
@@ -60,18 +62,16 @@ def _scenarios(chapter: Chapter) -> tuple[Scenario, ...]:
     return tuple(Scenario(each.name) for each in chapter.programs if each.contract)[:1]
 
 
-def _find(name: str, args: Sequence[str]) -> tuple[Chapter, tuple[Scenario, ...]]:
+def _find(name: str, args: Sequence[str]) -> tuple[Chapter, Sequence[Scenario]]:
     number, _, program = name.partition(":")
     chapter = find_chapter(number)
-    if program:
-        return chapter, (Scenario(chapter.program(program).name, tuple(args)),)
-    scenarios = _scenarios(chapter)
+    scenarios = (Scenario(chapter.program(program).name),) if program else _scenarios(chapter)
     if not scenarios:
         raise CourseError(
             f"Chapter {chapter.number} has neither a ring nor a coroutine of ours to record. "
             "Try ./course trace 05."
         )
-    return chapter, tuple(replace(each, args=(*each.args, *args)) for each in scenarios)
+    return chapter, [replace(each, args=(*each.args, *args)) for each in scenarios]
 
 
 def _record(chapter: Chapter, what: Scenario, whose: str, number: int) -> Traced:
@@ -83,90 +83,80 @@ def _record(chapter: Chapter, what: Scenario, whose: str, number: int) -> Traced
     file = paths.STATE / "trace" / f"{name}.jsonl"
     echoes = chapter.program(what.program).contract
     clients = scenario.Clients(says=what.says) if echoes or what.says else None
-    run = scenario.run(program, what.args, file, clients)
-    last = last_state(run.recording.events, echoes)
-    if not run.trouble and not _is_full(run):
-        last.close()
-    else:
-        last.check_all_owed()
-    return Traced(name, what.args, file, run, last)
-
-
-def _is_full(run: scenario.Run) -> bool:
-    return bool(run.recording.events) and run.recording.events[-1]["e"] == events.FULL
+    recorded, trouble = scenario.run(program, what.args, file, clients)
+    last = last_state(recorded, echoes)
+    last.close(by_itself=not trouble)
+    return Traced(name, what.args, file, recorded, trouble, last)
 
 
 def _report(traced: Traced) -> bool:
     """Prints what was found, and writes the page. True if something is wrong."""
-    last, run = traced.last, traced.run
+    violations = traced.last.violations
     console.out.print(_summary(traced), style="bold")
-    for violation in last.violations[:VIOLATIONS_SHOWN]:
+    for violation in violations[:VIOLATIONS_SHOWN]:
         console.out.print(f"  {violation.as_sentence()}", style="red")
-    if len(last.violations) > VIOLATIONS_SHOWN:
-        console.out.print(f"  … and {len(last.violations) - VIOLATIONS_SHOWN} more, on the page.")
-    if run.trouble:
-        console.out.print(f"  {run.trouble}", style="red")
-        for final in run.recording.events[-1:]:
-            said = events.describe(final, last.name)
-            console.out.print(f"  The last that was recorded, step {final['n']}: {said}")
+    if len(violations) > VIOLATIONS_SHOWN:
+        console.out.print(f"  … and {len(violations) - VIOLATIONS_SHOWN} more, on the page.")
+    if traced.trouble:
+        console.out.print(f"  {traced.trouble}", style="red")
+        for final in traced.recorded[-1:]:
+            said = f"step {final['n']}: {traced.describe(final)}"
+            console.out.print(f"  The last that was recorded, {said}")
     console.out.print(f"  Step through it: file://{_write_page(traced)}")
-    return bool(run.trouble or last.violations)
+    return bool(traced.trouble or violations)
 
 
 def _summary(traced: Traced) -> str:
     last = traced.last
     what = (
         events.many(last.step, "event"),
-        events.many(last.enters, "enter"),
-        events.many(last.sqes, "SQE"),
-        events.many(last.cqes, "CQE"),
+        events.many(last.counts["enter"], "enter"),
+        events.many(last.counts["sqe"], "SQE"),
+        events.many(last.counts["cqe"], "CQE"),
         f"{len(last.in_flight())} in flight at the end",
     )
     return f"{' '.join([traced.name, *traced.args])}: {', '.join(what)}"
 
 
 def _print_events(traced: Traced) -> None:
-    wrong: dict[int, list[str]] = {}
-    for violation in traced.last.violations:
-        wrong.setdefault(violation.step, []).append(violation.sentence)
-    for event in traced.run.recording.events:
-        said = events.describe(event, traced.last.name)
-        console.out.print(f"{event['n']:5}  {'  ' * event.get('depth', 0)}{said}")
-        for sentence in wrong.get(event["n"], ()):
-            console.out.print(f"       ✗ {sentence}", style="red")
+    for event in traced.recorded:
+        step = event["n"]
+        console.out.print(f"{step:5}  {'  ' * event.get('depth', 0)}{traced.describe(event)}")
+        for violation in traced.last.violations:
+            if violation.step == step:
+                console.out.print(f"       ✗ {violation.sentence}", style="red")
 
 
 def _compare(mine: Traced, reference: Traced) -> None:
     """Says where the run leaves the solution's way."""
-    here, there = mine.run.recording.events, reference.run.recording.events
-    for one, other in zip(here, there, strict=False):
+    for step, (one, other) in enumerate(zip_longest(mine.recorded, reference.recorded)):
+        if one is None or other is None:
+            goes_on = "the solution goes on" if one is None else "yours goes on"
+            said = reference.describe(other) if one is None else mine.describe(one)
+            console.out.print(f"  The same up to step {step}; then only {goes_on}: {said}")
+            return
         if _key(one, mine.last) != _key(other, reference.last):
             console.out.print(f"  Yours and the solution differ from step {one['n']} on:")
-            console.out.print(f"    yours:    {events.describe(one, mine.last.name)}")
-            console.out.print(f"    solution: {events.describe(other, reference.last.name)}")
+            console.out.print(f"    yours:    {mine.describe(one)}")
+            console.out.print(f"    solution: {reference.describe(other)}")
             return
-    if len(here) == len(there):
-        console.out.print("  The solution does the same, step by step.")
-        return
-    longer, rest = (mine, here) if len(here) > len(there) else (reference, there)
-    step = min(len(here), len(there))
-    whose = "yours goes on" if longer is mine else "the solution goes on"
-    said = events.describe(rest[step], longer.last.name)
-    console.out.print(f"  The same up to step {step}; then only {whose}: {said}")
+    console.out.print("  The solution does the same, step by step.")
 
 
-def _key(event: events.Event, state: State) -> tuple[Any, ...]:
+def _key(event: events.Event, state: State) -> Sequence[Any]:
     """What is the same in two runs of the same code: no numbers, no lines."""
     whose = events.frame_in(event.get("user", ""))
-    frames = (state.name(event[key]) for key in FRAMES if event.get(key))
-    return (*frames, state.name(whose) if whose else "", *(event.get(key) for key in TEXT))
+    frames = (state.name(number) for number in map(event.get, events.FRAMES) if number)
+    return (*frames, state.name(whose) if whose else "", *map(event.get, COMPARED))
 
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width"><style>
 html {{ font-size: 125%; }} body {{ margin: 1rem auto; max-width: 35rem; }}
-{css}</style></head>
+{css}
+body {{ background: var(--md-default-bg-color); color: var(--md-default-fg-color);
+  font-family: var(--md-text-font), sans-serif; }} ul {{ color: var(--red); }}</style></head>
 <body data-md-color-scheme="default" class="md-typeset"><script>
 if (matchMedia("(prefers-color-scheme: dark)").matches)
   document.body.dataset.mdColorScheme = "slate";
@@ -174,43 +164,35 @@ if (matchMedia("(prefers-color-scheme: dark)").matches)
 <h1>{title}</h1><p>{summary}</p><ul>{wrong}</ul>
 {figure}<script>{script}</script></body></html>
 """
-PAGE_CSS = (
-    "body { background: var(--md-default-bg-color); color: var(--md-default-fg-color); "
-    "font-family: var(--md-text-font), sans-serif; } ul { color: var(--red); }"
-)
 
 
 def _write_page(traced: Traced) -> Path:
     """One file, with all that it needs."""
     assets = DOCS / "assets"
-    css = "\n".join((assets / f"{name}.css").read_text("utf-8") for name in ("site", "figures"))
     wrong = "".join(
         f'<li><a href="#run.{each.step}">Step {each.step}</a>: {html.escape(each.sentence)}.</li>'
         for each in traced.last.violations
     )
-    file = traced.file.with_suffix(".html")
     page = PAGE.format(
         title=html.escape(traced.name),
-        css=css + PAGE_CSS,
+        css="\n".join((assets / f"{name}.css").read_text("utf-8") for name in ("site", "figures")),
         summary=html.escape(_summary(traced)),
         wrong=wrong,
         figure=figure.element(_all_steps(traced)),
         script=(assets / "trace.js").read_text("utf-8"),
     )
+    file = traced.file.with_suffix(".html")
     file.write_text(page, encoding="utf-8")
     return file
 
 
-def _all_steps(traced: Traced) -> figure.Made:
-    recorded = traced.run.recording.events
-    layout = lay_out(recorded)
-    tokens, state = Tokens(), State()
+def _all_steps(traced: Traced) -> Drawing:
+    title, layout = f"{traced.name}, recorded", Layout(traced.recorded)
+    drawing = Drawing("run", title, "The run, step by step.", 1, layout)
     wrong = {each.step: each.sentence for each in traced.last.violations}
-    pictures, captions = [], []
-    for event in recorded:
+    state = State()
+    for event in traced.recorded:
         state.apply(event)
-        pictures.append(draw(state, event, layout, tokens))
-        said = html.escape(events.describe(event, state.name))
-        captions.append((said, html.escape(wrong.get(event["n"], ""))))
-    title = f"{traced.name}, recorded"
-    return figure.Made("run", combine(pictures), captions, 1, title, "The run, step by step.")
+        said = events.describe(event, state.name)
+        drawing.add(state, event, html.escape(said), html.escape(wrong.get(event["n"], "")))
+    return drawing

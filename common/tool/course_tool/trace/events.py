@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +13,20 @@ from course_tool.errors import CourseError
 from course_tool.paths import relative
 
 Event = Mapping[str, Any]
-FULL = "full"  # the kind of the last event of a recording that was too long
+Names = Callable[[int], str]  # a frame's function, by its number
+FRAMES = ("f", "by", "from", "to")  # the fields that hold a frame's number
 
 
-@dataclass(frozen=True)
-class Recording:
-    program: str  # "07-ping_pong"
-    args: tuple[str, ...]
-    kernel: str
-    events: tuple[Event, ...]
-
-
-def read(file: Path) -> Recording:
+def read(file: Path) -> Sequence[Event]:
     """Leaves out a last line that is not whole: its program was killed while it wrote."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-        header = json.loads(lines[0])
-        events = [json.loads(line) for line in lines[1:-1]]
-        try:
-            events += [json.loads(line) for line in lines[1:][-1:]]
-        except json.JSONDecodeError:
-            pass
-        return Recording(
-            header["program"], tuple(header["args"]), header["kernel"], tuple(events)
-        )
-    except (OSError, IndexError, KeyError, json.JSONDecodeError) as error:
+        whole, _, _ = file.read_text(encoding="utf-8").rpartition("\n")
+        header, *events = map(json.loads, whole.splitlines())
+        if "trace" not in header:
+            raise ValueError("its first line is no header")
+    except (OSError, ValueError) as error:
         raise CourseError(f"{relative(file)} is no recording: {error}.") from error
+    return events
 
 
 def frame_in(name: str) -> int:
@@ -52,52 +39,45 @@ def many(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def describe(event: Event, name: Callable[[int], str]) -> str:
-    """One sentence about an event; `name` gives a frame's function."""
+def describe(event: Event, name: Names) -> str:
+    """One sentence about an event."""
     words = _WORDS.get(event["e"])
     return words(event, name) if words else f"{event['e']}."
 
 
-def _frame(event: Event, name: Callable[[int], str]) -> str:
+def _frame(event: Event, name: Names) -> str:
     by = f", which {name(event['by'])} calls" if event["by"] else ""
     return f"A frame is made for {event['fn']}{by}."
 
 
-def _sqe(event: Event, name: Callable[[int], str]) -> str:
+def _sqe(event: Event, name: Names) -> str:
     flags = f" ({', '.join(event['flags'])})" if event.get("flags") else ""
     on = f" on fd {event['fd']}" if event["fd"] >= 0 else ""
     return f"An SQE: {event['op']}{on}{flags}, {_user(event['user'], name)}."
 
 
-def _cqe(event: Event, name: Callable[[int], str]) -> str:
-    flags = "".join(f" {'F_' + flag}" for flag in event["flags"])
+def _cqe(event: Event, name: Names) -> str:
+    flags = "".join(f" F_{flag}" for flag in event["flags"])
     return f"A CQE: res {event['res']}{flags}, {_user(event['user'], name)}."
 
 
-def _user(user: str, name: Callable[[int], str]) -> str:
+def _user(user: str, name: Names) -> str:
     frame = frame_in(user)
     return f"user_data in the frame of {name(frame)}" if frame else f"user_data {user}"
 
 
-def _enter(event: Event, name: Callable[[int], str]) -> str:
+def _enter(event: Event, name: Names) -> str:
     waits = f", and waits for {many(event['wait'], 'CQE')}" if event["wait"] else ""
-    return f"io_uring_enter hands over {many(prepared(event), 'SQE')}{waits}."
+    return f"io_uring_enter hands over {many(_span(event['sq']), 'SQE')}{waits}."
 
 
-def _entered(event: Event, name: Callable[[int], str]) -> str:
-    there = f"{many(waiting(event), 'CQE')} {'is' if waiting(event) == 1 else 'are'} in the queue"
+def _entered(event: Event, name: Names) -> str:
+    count = _span(event["cq"])
+    there = f"{many(count, 'CQE')} {'is' if count == 1 else 'are'} in the queue"
     return f"io_uring_enter returns {event['res']}; {there}."
 
 
-def prepared(event: Event) -> int:
-    return _between(event["sq"])
-
-
-def waiting(event: Event) -> int:
-    return _between(event["cq"])
-
-
-def _between(indices: list[int]) -> int:
+def _span(indices: Sequence[int]) -> int:
     return (indices[1] - indices[0]) % 2**32
 
 
@@ -107,7 +87,7 @@ _STORES = {
     "SQ tail": "the SQ's tail becomes {value}",
     "CQ head": "the CQ's head becomes {value}",
 }
-_WORDS: Mapping[str, Callable[[Event, Callable[[int], str]], str]] = {
+_WORDS: Mapping[str, Callable[[Event, Names], str]] = {
     "frame": _frame,
     "start": lambda e, name: f"{name(e['f'])} begins.",
     "suspend": lambda e, name: f"{name(e['f'])} suspends at {e['at']}.",
@@ -125,10 +105,10 @@ _WORDS: Mapping[str, Callable[[Event, Callable[[int], str]], str]] = {
     "take": lambda e, name: "The kernel has taken SQEs: it moves the SQ's head.",
     "entered": _entered,
     "cqe": _cqe,
-    "reap": lambda e, name: f"The program moves the CQ's head: {many(waiting(e), 'CQE')} left.",
+    "reap": lambda e, name: f"The program moves the CQ's head: {many(_span(e['cq']), 'CQE')} left.",
     "buffers": lambda e, name: f"A ring for {e['entries']} buffers is registered.",
     "recycle": lambda e, name: f"Buffer {e['id']} is given back to its ring.",
     "canceled": lambda e, name: "The program cancels whatever is in flight, and waits for it.",
     "exit": lambda e, name: "The ring is closed.",
-    FULL: lambda e, name: "The recording is full: what came after this was left out.",
+    "full": lambda e, name: "The recording is full: what came after this was left out.",
 }

@@ -28,8 +28,8 @@ from typing import Any
 
 from course_tool.errors import CourseError
 from course_tool.paths import DOCS, relative
-from course_tool.trace.drawing import Drawing, Tokens, combine, draw, lay_out
-from course_tool.trace.events import Event, Recording, frame_in
+from course_tool.trace.drawing import Drawing, Layout
+from course_tool.trace.events import FRAMES, Event, frame_in
 from course_tool.trace.model import State
 from course_tool.trace.scenario import Clients
 
@@ -58,28 +58,12 @@ class Figure:
     args: Sequence[str] = ()
     hide: Sequence[str] = ()
     parts: Sequence[str] = ()  # of the drawing; what the recording has, if it is left out
-    clients: Mapping[str, Any] | None = None  # of a server, as scenario.Clients takes them
+    clients: Clients | None = None  # of a server
     shows_violation: bool = False  # what is wrong in the recording is what the figure is about
 
     @property
     def recording(self) -> Path:
         return TRACES / f"{self.name}.jsonl"
-
-    @property
-    def talk(self) -> Clients | None:
-        return None if self.clients is None else Clients(**self.clients)
-
-
-@dataclass(frozen=True)
-class Made:
-    """A figure whose steps were all found."""
-
-    name: str
-    drawing: Drawing
-    captions: Sequence[tuple[str, str]]  # of each step: what is said and what is asked, as HTML
-    still: int
-    title: str
-    desc: str
 
 
 def names() -> list[str]:
@@ -90,13 +74,15 @@ def load(name: str) -> Figure:
     file = TRACES / f"{name}.toml"
     try:
         raw = tomllib.loads(file.read_text(encoding="utf-8"))
-        steps = [Step(**each) for each in raw.pop("steps")]
-        figure = Figure(name=name, steps=steps, **raw)
+        raw["steps"] = [Step(**each) for each in raw["steps"]]
+        if "clients" in raw:
+            raw["clients"] = Clients(**raw["clients"])
+        figure = Figure(name=name, **raw)
     except FileNotFoundError:
         raise CourseError(f"there is no {relative(file)}.") from None
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise CourseError(f"{relative(file)}: {error}.") from error
-    if not 1 <= figure.still <= len(steps) <= STEPS_MAX:
+    if not 1 <= figure.still <= len(figure.steps) <= STEPS_MAX:
         raise CourseError(f"{relative(file)}: 1 to {STEPS_MAX} steps, and `still` is one of them.")
     return figure
 
@@ -104,16 +90,14 @@ def load(name: str) -> Figure:
 def facts(event: Event, state: State) -> dict[str, Any]:
     """The event's fields, with functions for frames, and counts of what there is after it."""
     found: dict[str, Any] = dict(event)
-    for key in ("f", "by", "from", "to"):
+    for key in FRAMES:
         if key in event:
-            found["fn" if key == "f" else key] = state.name(event[key]) if event[key] else ""
+            found["fn" if key == "f" else key] = state.names.get(event[key], "")
     if "user" in event:
-        found["of"] = state.name(frame_in(event["user"])) if frame_in(event["user"]) else ""
+        found["of"] = state.names.get(frame_in(event["user"]), "")
     if event["e"] == "cqe":
-        done = state.rings[event["ring"]].done[-1]
-        found["op"] = done.request.op if done.request else ""
-        found["fd"] = done.request.fd if done.request else -1
-        found["len"] = done.request.length if done.request else 0
+        request = state.rings[event["ring"]].done[-1].request
+        found |= {"op": request.op, "fd": request.fd, "len": request.length}
         found["short"] = 0 <= event["res"] < found["len"]
         found["more"] = "MORE" in event["flags"]
     where = [ring for ring in state.rings.values() if event.get("ring", ring.number) == ring.number]
@@ -124,34 +108,30 @@ def facts(event: Event, state: State) -> dict[str, Any]:
         "published": sum(ring.sq_tail - ring.sq_head for ring in where),
         "frames": len(state.frames),
         "lent": [*state.buffers.values()].count("lent"),
-        "running": state.name(state.running) if state.running else "",
+        "running": state.names.get(state.running, ""),
         "stack": len(state.stacks.get(event["th"], [])),
-        "enters": state.enters, "sqes": state.sqes, "cqes": state.cqes,
-    }  # fmt: skip
+        **{f"{kind}s": state.counts[kind] for kind in ("enter", "sqe", "cqe")},
+    }
 
 
-def make(figure: Figure, recording: Recording) -> Made:
+def make(figure: Figure, events: Sequence[Event]) -> Drawing:
     """Finds every step, checks what is expected of it, and draws it."""
-    layout = lay_out(recording.events, figure.parts, figure.hide, lines=False)
-    tokens, state = Tokens(), State()
-    found = _chosen(figure, recording.events, state)
-    pictures, captions = [], []
-    for step, event, known in found:
-        pictures.append(draw(state, event, layout, tokens))
-        captions.append((_as_html(step.say, known), _as_html(step.ask, known)))
-    drawing = combine(pictures)
-    return Made(figure.name, drawing, captions, figure.still, figure.title, figure.desc)
+    layout = Layout(events, figure.parts, figure.hide, lines=False)
+    drawing = Drawing(figure.name, figure.title, figure.desc, figure.still, layout)
+    state = State()
+    for step, event, known in _chosen(figure, events, state):
+        drawing.add(state, event, _as_html(step.say, known), _as_html(step.ask, known))
+    return drawing
 
 
-def gist(figure: Figure, recording: Recording) -> list[tuple[Any, ...]]:
+def gist(figure: Figure, events: Sequence[Event]) -> list[list[Any]]:
     """What its steps are about, as it is in every recording of the same code."""
-    chosen = _chosen(figure, recording.events, State())
-    return [tuple(known.get(key) for key in GIST) for _, _, known in chosen]
+    return [[*map(known.get, GIST)] for _, _, known in _chosen(figure, events, State())]
 
 
-def cut_short(figure: Figure, recording: Recording) -> None:
+def cut_short(figure: Figure, events: Sequence[Event]) -> None:
     """Of a run that ends in what the figure shows, keeps no more in its file."""
-    last = max(event["n"] for _, event, _ in _chosen(figure, recording.events, State()))
+    last = max(event["n"] for _, event, _ in _chosen(figure, events, State()))
     lines = figure.recording.read_text(encoding="utf-8").splitlines(keepends=True)
     figure.recording.write_text("".join(lines[: last + 1]), encoding="utf-8")
 
@@ -187,32 +167,25 @@ def _as_html(text: str, known: Facts) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
 
 
-def element(made: Made) -> str:
+def element(drawing: Drawing) -> str:
     """The figure as HTML: with its data inline, and complete without JavaScript."""
-    name = made.name
+    name = drawing.name
     steps = "".join(
-        f'<li id="{name}.{number}"><span>{said}</span>{_asked(asked)}</li>\n'
-        for number, (said, asked) in enumerate(made.captions, start=1)
-    )
-    data = {
-        "still": made.still,
-        "patches": made.drawing.patches(name),
-    }
+        f'<li id="{name}.{number}"><span>{said}</span>'
+        + (f' <strong class="trace-ask">{asked}</strong>' if asked else "") + "</li>\n"
+        for number, (said, asked) in enumerate(drawing.captions, start=1)
+    )  # fmt: skip
+    data = {"still": drawing.still, "patches": drawing.patches()}
     packed = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
-    svg = made.drawing.svg(made.still - 1, name, made.title, made.desc)
     return (
         f'<figure class="drawing trace" id="figure-{name}" data-trace="{name}" '
-        f"data-search-exclude>\n{svg}\n"
+        f"data-search-exclude>\n{drawing.svg(drawing.still)}\n"
         '<div class="trace-controls" hidden>\n'
         '<button type="button" data-go="-1">Back</button>\n'
-        f'<input type="range" min="1" max="{len(made.captions)}" step="1" aria-label="Step">\n'
+        f'<input type="range" min="1" max="{len(drawing.captions)}" step="1" aria-label="Step">\n'
         '<button type="button" data-go="1">Next</button>\n</div>\n'
         '<div class="trace-say" aria-live="polite" hidden></div>\n'
         f'<ol class="trace-steps">\n{steps}</ol>\n'
-        f"<figcaption>{html.escape(made.title, quote=False)}</figcaption>\n"
+        f"<figcaption>{html.escape(drawing.title, quote=False)}</figcaption>\n"
         f'<script type="application/json">{packed}</script>\n</figure>\n'
     )
-
-
-def _asked(asked: str) -> str:
-    return f' <strong class="trace-ask">{asked}</strong>' if asked else ""

@@ -10,7 +10,7 @@ from course_tool import builds, syscalls
 from course_tool.errors import CourseError
 from course_tool.running import find_program
 from course_tool.trace import figure, scenario
-from course_tool.trace.events import Recording, read
+from course_tool.trace.events import Event, read
 from course_tool.trace.model import last_state
 from course_tool.verify.outcome import Context, Outcome
 from course_tool.verify.trees import BuildFolder
@@ -24,29 +24,25 @@ def build(names: Sequence[str]) -> None:
     builds.build(PRESET, sorted({_target(figure.load(name)) for name in names}))
 
 
-def record(chosen: figure.Figure, into: Path, before: Sequence[str | Path] = ()) -> Recording:
+def record(
+    chosen: figure.Figure, into: Path, before: Sequence[str | Path] = (),
+    program: Path | None = None,
+) -> Sequence[Event]:  # fmt: skip
     """Records the program that build() has built; it has to end as it should. What needs some luck
     to be seen, such as a short send, has three chances."""
-    program = builds.program(PRESET, _target(chosen))
-    for _ in range(2 if chosen.shows_violation else 0):
-        recorded = _run(chosen, program, into, before)
-        if last_state(recorded.events, echoes=True).violations:
-            return recorded
-    return _run(chosen, program, into, before)
+    program = program or builds.program(PRESET, _target(chosen))
+    for _ in range(3 if chosen.shows_violation else 1):
+        recorded, trouble = scenario.run(program, chosen.args, into, chosen.clients, before)
+        if last_state(recorded, echoes=True).violations:
+            break
+    if trouble and not chosen.shows_violation:
+        raise CourseError(trouble)
+    return recorded
 
 
 def _target(chosen: figure.Figure) -> str:
     chapter, program = find_program(chosen.program)
     return f"{chapter.number}-{program.name}"
-
-
-def _run(
-    chosen: figure.Figure, program: Path, into: Path, before: Sequence[str | Path] = ()
-) -> Recording:
-    run = scenario.run(program, chosen.args, into, chosen.talk, before)
-    if run.trouble and not chosen.shows_violation:
-        raise CourseError(run.trouble)
-    return run.recording
 
 
 def prove_traces(context: Context) -> Outcome:
@@ -85,22 +81,19 @@ def _changed(chosen: figure.Figure, folder: Path) -> str | None:
     return _broken(chosen, fresh)
 
 
-def _broken(chosen: figure.Figure, fresh: Recording) -> str | None:
+def _broken(chosen: figure.Figure, fresh: Sequence[Event]) -> str | None:
     figure.make(chosen, fresh)
-    echoes = chosen.talk is not None and not chosen.talk.says
-    state = last_state(fresh.events, echoes)
-    if not chosen.shows_violation:
-        state.close()
-    if bool(state.violations) == chosen.shows_violation:
-        return None
-    first = next(iter(state.violations), None)
-    return first.as_sentence() if first else "it shows no violation any more."
+    state = last_state(fresh, echoes=chosen.clients is not None and not chosen.clients.says)
+    if chosen.shows_violation:
+        return None if state.violations else "it shows no violation any more."
+    state.close()
+    return next((each.as_sentence() for each in state.violations), None)
 
 
 def _miscounted(chosen: figure.Figure, folder: Path) -> str | None:
     with syscalls.counted() as (strace, calls):
         fresh = record(chosen, folder / f"{chosen.name}-counted.jsonl", strace)
-    told, counted = last_state(fresh.events).enters, calls["io_uring_enter"]
+    told, counted = last_state(fresh).counts["enter"], calls["io_uring_enter"]
     return None if told == counted else f"recorded are {told} enters, and strace counted {counted}."
 
 
@@ -111,4 +104,5 @@ def _differs_by_clang(chosen: figure.Figure, folder: Path) -> str | None:
     if built.returncode != 0:
         return builds.build_failure(built.stdout + built.stderr)
     program = clang.path / "bin" / _target(chosen)
-    return _broken(chosen, _run(chosen, program, folder / f"{chosen.name}-clang.jsonl"))
+    into = folder / f"{chosen.name}-clang.jsonl"
+    return _broken(chosen, record(chosen, into, program=program))
