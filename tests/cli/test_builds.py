@@ -339,3 +339,14 @@ def test_a_release_build_is_lent_to_its_own_clone_alone(
     assert builds.folder("student-release") == tmp_path / "build" / "student-release"
     monkeypatch.setattr(builds, "BUILD", tmp_path / "another clone" / "build")
     assert builds.folder("release") == tmp_path / "another clone" / "build" / "release"
+
+
+def test_a_sanitizers_report_names_the_line(tmp_path: Path) -> None:
+    source, program = tmp_path / "main.cpp", tmp_path / "program"
+    source.write_text("int main() {\n  int* gone = new int{1};\n  delete gone;\n  return *gone;\n}\n")
+    compiler = builds.compiler_for("asan") or "c++"
+    args = [compiler, "-g1", "-fsanitize=address", source, "-o", program]
+    processes.run(args, timeout_s=300, check=True)
+    report = processes.run([program], timeout_s=60, env=builds.report_options()).stderr
+    assert "heap-use-after-free" in report
+    assert "main.cpp:4" in report

@@ -51,9 +51,11 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
     try:
+        from course_tool.builds import report_options
         from course_tool.cli import app
         from course_tool.console import err
 
+        os.environ.update(report_options())
         code = _run(app, err)
         if _stopped_by and code not in (0, 1, 2):
             err.print("course: interrupted")

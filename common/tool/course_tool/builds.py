@@ -109,6 +109,22 @@ def usable_compiler() -> str | None:
     return _newest("g++", range(NEWEST, GCC_OLDEST - 1, -1)) or newest_clang()
 
 
+def report_options() -> dict[str, str]:
+    """An environment in which a sanitizer's report names functions and lines.
+
+    Debian's Clang looks for an llvm-symbolizer of its own version, which its package lacks.
+    """
+    program = shutil.which("llvm-symbolizer") or shutil.which("addr2line")
+    if program is None:
+        return {}
+    options = {}
+    for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"):
+        said = os.environ.get(name)
+        first = f"external_symbolizer_path={program}"  # what is said later counts
+        options[name] = f"{first}:{said}" if said else first
+    return options
+
+
 def compiler_for(preset: str) -> str | None:
     """The compiler that we name to CMake; None leaves the choice to it."""
     if os.environ.get("CXX"):
