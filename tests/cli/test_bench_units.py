@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from course_tool import syscalls
+from course_tool import builds, syscalls
 from course_tool.bench import (
     commands,
     counts,
@@ -802,6 +802,24 @@ def test_a_program_that_is_no_server_to_keep_is_nobodys_but_the_courses() -> Non
     subjects = of_checkpoint(find_chapter("12"), Whose.YOURS)
     assert {each.whose for each in subjects if each.program == "laboratory"} == {Whose.REFERENCE}
     assert {each.whose for each in subjects if each.program == "server"} == set(Whose)
+
+
+@pytest.mark.reads_course
+@pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.number)
+def test_every_program_that_is_measured_is_built(
+    chapter: Chapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(connections: int) -> None:
+        raise InterruptedError  # what comes next is measuring
+
+    built: dict[str, list[str]] = {}
+    monkeypatch.setattr(builds, "build", lambda preset, targets: built.update({preset: targets}))
+    monkeypatch.setattr(commands, "allow_descriptors", stop)
+    plan = commands.plan_of(Options(chapter.number))
+    with pytest.raises(InterruptedError):
+        commands._measure(plan)
+    for subject in [*plan.subjects, *plan.timed, *(each for each, _ in plan.counts)]:
+        assert subject.target in built[subject.whose.preset]
 
 
 @pytest.mark.reads_course

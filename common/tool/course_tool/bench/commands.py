@@ -287,7 +287,7 @@ def matrix_rounds(round_s: float) -> int:
 def _measure(plan: Plan) -> Result:
     """Builds, checks and pins before the first measurement, so that it cannot fail halfway."""
     measured = [*plan.subjects, *plan.timed]
-    subjects.build(measured, plan.chapter)
+    subjects.build([*measured, *(counted for counted, _ in plan.counts)], plan.chapter)
     clients = [each.connections for each in (*plan.loads, *(count for _, count in plan.counts))]
     allow_descriptors(max(clients, default=0))
     is_checkpoint = plan.chapter and plan.kind == "checkpoint"

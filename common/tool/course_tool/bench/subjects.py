@@ -13,6 +13,9 @@ from course_tool.chapters import Chapter, Contender
 from course_tool.errors import CourseError
 
 
+SERVER = "server"  # what a chapter's own server is called, whatever it serves
+
+
 class Whose(StrEnum):
     YOURS = "yours"
     REFERENCE = "reference"
@@ -54,8 +57,9 @@ def of_contender(each: Contender, whose: Whose = Whose.REFERENCE) -> Subject:
 def of_checkpoint(chapter: Chapter, measured: Whose) -> list[Subject]:
     """The contenders of a checkpoint; the chapter's own servers come as yours and as the reference.
 
-    A program that is there to be compared with, and not to be kept, comes as the reference alone.
-    In a chapter without a server these are the programs that its counts run.
+    A program that is there to be compared with, and not to be kept, comes as the reference alone:
+    it neither keeps the echo contract nor is the chapter's server. In a chapter without a server
+    these are the programs that its counts run.
     """
     if not chapter.checkpoint.contenders:
         programs = dict.fromkeys(count.program for count in chapter.checkpoint.counts)
@@ -63,13 +67,17 @@ def of_checkpoint(chapter: Chapter, measured: Whose) -> list[Subject]:
     subjects = []
     for contender in chapter.checkpoint.contenders:
         subject = of_contender(contender)
-        own = contender.chapter == chapter.number and chapter.program(contender.program).contract
+        own = contender.chapter == chapter.number and _is_kept(chapter, contender.program)
         if measured is Whose.YOURS and own:
             name = f"{contender.name}, yours"
             subjects.append(replace(subject, name=name, whose=measured, baseline=False))
             subject = replace(subject, name=f"{contender.name}, reference")
         subjects.append(subject)
     return subjects
+
+
+def _is_kept(chapter: Chapter, program: str) -> bool:
+    return program == SERVER or chapter.program(program).contract
 
 
 def of_timing(chapter: Chapter, measured: Whose) -> list[Subject]:
@@ -102,7 +110,7 @@ def _rung(chapter: Chapter) -> list[Subject]:
         return [
             Subject(name, number, each.program, tuple(each.args), Whose.REFERENCE, path=load.path)
             for each in chapter.checkpoint.contenders
-            if (each.chapter, each.program) == (number, "server")
+            if (each.chapter, each.program) == (number, SERVER)
         ]
     contracts = (program.name for program in chapter.programs if program.contract)
     return [Subject(name, number, program, (), Whose.REFERENCE) for program in contracts]
