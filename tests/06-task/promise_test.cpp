@@ -140,7 +140,9 @@ TEST_CASE("06.5 await_suspend finds a result that came after await_ready", "[06.
       "await_suspend() returned true though the result is there: nobody will resume the "
       "coroutine any more");
   CHECK_FALSE(suspended);
-  UNSCOPED_INFO("the promise forgot that it is settled");
+  UNSCOPED_INFO(
+      "await_suspend() wrote over settled(): let it store the handle only if it finds nobody there "
+      "(compare_exchange_strong)");
   CHECK(awaited.is_settled());
 }
 

@@ -228,6 +228,13 @@ TEST_CASE("06.3 an exception of any type arrives", "[06.3]") {
   CHECK_THROWS_AS(run(refuse_oddly()).take(), no_std_exception);
 }
 
+TEST_CASE("06.3 an exception keeps its own type", "[06.3]") {
+  UNSCOPED_INFO(
+      "a type derived from std::runtime_error was thrown, and another one arrived: a copy as the "
+      "base class loses the rest, so keep std::current_exception()");
+  CHECK_THROWS_AS(run(refuse(counted{})).take(), refused);
+}
+
 TEST_CASE("06.3 an exception goes up a chain of awaits, and frees every frame", "[06.3]") {
   const live_scope before;
   UNSCOPED_INFO("ten coroutines above the one that threw should each have let it through");

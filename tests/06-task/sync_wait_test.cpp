@@ -20,12 +20,16 @@
 #include "counted.hpp"
 #include "deadline.hpp"
 #include "task.hpp"
+#include "watchdog.hpp"
 
 using course_test::counted;
 using course_test::deadline;
 using course_test::live_scope;
+using course_test::watchdog;
+using uring::countdown;
 using uring::sync_wait;
 using uring::sync_wait_all;
+using uring::sync_wait_frame;
 using uring::task;
 
 namespace {
@@ -239,6 +243,181 @@ task<int> meet(barrier& all, int number) {
   co_return number;
 }
 
+// What a task waits for until another thread resumes it after a while, unless the frame that waits
+// is destroyed before that.
+class distant_event {
+ public:
+  class awaiter;
+
+  distant_event() = default;
+  distant_event(distant_event&&) = delete;
+  ~distant_event() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  awaiter operator co_await() noexcept;
+  [[nodiscard]] bool was_abandoned() {
+    const std::lock_guard lock{mutex_};
+    return was_abandoned_;
+  }
+
+ private:
+  void resume_late(std::coroutine_handle<> waiting) {
+    std::unique_lock lock{mutex_};
+    if (abandoned_.wait_for(lock, a_while, [this] { return was_abandoned_; })) return;
+    is_awaited_ = false;
+    lock.unlock();
+    waiting.resume();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable abandoned_;
+  bool is_awaited_ = false;
+  bool was_abandoned_ = false;
+  std::thread thread_;
+};
+
+class distant_event::awaiter {
+ public:
+  explicit awaiter(distant_event& event) noexcept : event_{event} {}
+  awaiter(awaiter&&) = delete;
+  ~awaiter() {
+    const std::lock_guard lock{event_.mutex_};
+    event_.was_abandoned_ = event_.is_awaited_;
+    event_.abandoned_.notify_one();
+  }
+
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    distant_event& event = event_;
+    event.is_awaited_ = true;
+    event.thread_ = std::thread{[&event, waiting] { event.resume_late(waiting); }};
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  distant_event& event_;
+};
+
+distant_event::awaiter distant_event::operator co_await() noexcept {
+  return awaiter{*this};
+}
+
+task<int> await_event(distant_event& event, int number) {
+  co_await event;
+  co_return number;
+}
+
+// Keeps the thread that calls sync_wait() inside start() until another thread, which runs the task,
+// destroys a moved-from object: a chosen one of those that the value leaves behind on its way out.
+class slow_departure {
+ public:
+  explicit slow_departure(int chosen) noexcept : chosen_{chosen} {}
+  slow_departure(slow_departure&&) = delete;
+  ~slow_departure() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    std::unique_lock lock{mutex_};
+    thread_ = std::thread{[this, waiting] {
+      waiting.resume();
+      const std::lock_guard end{mutex_};
+      has_ended_ = true;
+      changed_.notify_all();
+    }};
+    changed_.wait_for(lock, patience, [this] { return is_leaving_ || has_ended_; });
+  }
+  void await_resume() const noexcept {}
+
+  // A moved-from object is destroyed on the thread that runs the task.
+  void leave() {
+    std::unique_lock lock{mutex_};
+    if (++departures_ != chosen_) return;
+    is_leaving_ = true;
+    changed_.notify_all();
+    changed_.wait_for(lock, a_while, [this] { return was_taken_early_; });
+    is_leaving_ = false;
+  }
+
+  // The value is taken on the thread that blocks. If that is too early, the task may still end.
+  void take() {
+    std::unique_lock lock{mutex_};
+    if (!is_leaving_) return;
+    was_taken_early_ = true;
+    changed_.notify_all();
+    changed_.wait_for(lock, patience, [this] { return has_ended_; });
+  }
+
+  [[nodiscard]] bool came() {
+    const std::lock_guard lock{mutex_};
+    return departures_ >= chosen_;
+  }
+  [[nodiscard]] bool was_taken_early() {
+    const std::lock_guard lock{mutex_};
+    return was_taken_early_;
+  }
+
+ private:
+  const int chosen_;
+  int departures_ = 0;
+  bool is_leaving_ = false;
+  bool was_taken_early_ = false;
+  bool has_ended_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::thread thread_;
+};
+
+// A result that tells a slow_departure when it moves on.
+class departing {
+ public:
+  explicit departing(slow_departure& departure) noexcept : departure_{&departure} {}
+  // NOLINTNEXTLINE(bugprone-exception-escape): a mutex that is not locked twice throws nothing
+  departing(departing&& other) noexcept : departure_{other.departure_}, made_on_{other.made_on_} {
+    other.was_moved_ = true;
+    if (std::this_thread::get_id() != made_on_) departure_->take();
+  }
+  ~departing() {
+    if (was_moved_ && std::this_thread::get_id() == made_on_) departure_->leave();
+  }
+
+ private:
+  slow_departure* departure_;
+  std::thread::id made_on_ = std::this_thread::get_id();
+  bool was_moved_ = false;
+};
+
+task<departing> depart(slow_departure& departure) {
+  co_await departure;
+  co_return departing{departure};
+}
+
+using waiting_frame = std::coroutine_handle<sync_wait_frame::promise_type>;
+
+struct keep_handle {
+  waiting_frame& kept;
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  void await_suspend(waiting_frame frame) const noexcept { kept = frame; }
+  void await_resume() const noexcept {}
+};
+
+// Waits for ever, and gives the handle of its frame.
+sync_wait_frame wait_for_ever(waiting_frame& own) {
+  const keep_handle keep{own};
+  co_await keep;
+}
+
+// Calls sync_wait_all(), and ends the test if that does not return.
+std::vector<int> wait_for_all(std::vector<task<int>> tasks) {
+  const watchdog stops{std::chrono::seconds{5},
+                       "sync_wait_all() does not return: it needs one countdown for all tasks, "
+                       "which begins at their "
+                       "number, and one wait(), after the last start()"};
+  return sync_wait_all(std::move(tasks));
+}
+
 }  // namespace
 
 TEST_CASE("06.4 sync_wait returns the task's result", "[06.4]") {
@@ -289,6 +468,34 @@ TEST_CASE("06.4 sync_wait touches nothing before another thread is done with it"
   static_cast<void>(sync_wait(come_slowly(other)));
 }
 
+TEST_CASE("06.4 sync_wait returns only when the frame has ended, not when the result is there",
+          "[06.4]") {
+  const watchdog stops{
+      patience, "sync_wait() blocks in ended.wait(), until the notifier has called arrive()"};
+  bool came = true;
+  for (int chosen = 1; came; ++chosen) {
+    slow_departure departure{chosen};
+    static_cast<void>(sync_wait(depart(departure)));
+    UNSCOPED_INFO(
+        "sync_wait() returned while the frame still ran: the result is there before the frame has "
+        "ended, so always wait for the countdown");
+    REQUIRE_FALSE(departure.was_taken_early());
+    came = departure.came();
+  }
+}
+
+TEST_CASE("06.4 the notifier writes nothing into a frame that may be gone", "[06.4]") {
+  countdown ended{1};
+  waiting_frame own;
+  sync_wait_frame frame = wait_for_ever(own);
+  frame.start(ended);
+  sync_wait_frame::promise_type::notifier{}.await_suspend(own);
+  UNSCOPED_INFO(
+      "the notifier wrote into the frame: once arrive() is called, the blocked thread may destroy "
+      "that frame, so arrive() comes last");
+  CHECK(own.promise().ended == &ended);
+}
+
 TEST_CASE("06.4 sync_wait blocks until a task has ended on another thread", "[06.4]") {
   INFO("sync_wait() blocks in ended.wait(), until the notifier has called arrive()");
   const deadline soon{patience};
@@ -324,7 +531,13 @@ TEST_CASE("06.4 sync_wait_all gives all results, in the order of the tasks", "[0
   std::vector<int> log;
   std::vector<task<int>> tasks;
   for (int i = 1; i <= 5; ++i) tasks.push_back(note(log, i));
-  const std::vector<int> results = sync_wait_all(std::move(tasks));
+  std::vector<int> results;
+  {
+    INFO(
+        "a result, a frame or the countdown moved, or was destroyed, before the last task had "
+        "ended");
+    results = wait_for_all(std::move(tasks));
+  }
   UNSCOPED_INFO("each task's result belongs at its place");
   CHECK(results == std::vector{10, 20, 30, 40, 50});
   UNSCOPED_INFO("the tasks are started in their order");
@@ -333,13 +546,13 @@ TEST_CASE("06.4 sync_wait_all gives all results, in the order of the tasks", "[0
 
 TEST_CASE("06.4 the frames of sync_wait_all live until the last task has ended", "[06.4]") {
   INFO(
-      "a frame was destroyed while its task still waits: all frames must live until ended.wait() "
-      "has returned");
+      "a frame was destroyed while its task still waits, or a result or the countdown moved: all "
+      "of them must stay where they are until ended.wait() has returned");
   std::thread resumers[2];
   std::vector<task<int>> tasks;
   tasks.push_back(come_late(resumers[0], 1));
   tasks.push_back(come_late(resumers[1], 2));
-  const std::vector<int> results = sync_wait_all(std::move(tasks));
+  const std::vector<int> results = wait_for_all(std::move(tasks));
   for (std::thread& each : resumers) each.join();
   CHECK(results == std::vector{1, 2});
 }
@@ -348,7 +561,7 @@ TEST_CASE("06.4 sync_wait_all starts every task before it waits for any", "[06.4
   barrier all{3};
   std::vector<task<int>> tasks;
   for (int i = 1; i <= 3; ++i) tasks.push_back(meet(all, i));
-  const std::vector<int> results = sync_wait_all(std::move(tasks));
+  const std::vector<int> results = wait_for_all(std::move(tasks));
   CHECK(results == std::vector{1, 2, 3});
   UNSCOPED_INFO("a task was waited for before the next one was started");
   CHECK_FALSE(all.gave_up());
@@ -364,14 +577,28 @@ TEST_CASE("06.4 sync_wait_all throws the first exception after all have ended", 
     tasks.push_back(note(log, 3));
     tasks.push_back(note_and_refuse(log, 4));
     UNSCOPED_INFO("the exception is that of the first task in their order");
-    CHECK_THROWS_WITH(sync_wait_all(std::move(tasks)), "number 2");
+    CHECK_THROWS_WITH(wait_for_all(std::move(tasks)), "number 2");
     UNSCOPED_INFO("the tasks after the one that threw were not run to their end");
     CHECK(log == std::vector{1, 2, 3, 4});
   }
   CHECK(before.leaked_objects() == 0);
 }
 
+TEST_CASE("06.4 sync_wait_all waits for every task, even if the first one fails at once",
+          "[06.4]") {
+  distant_event event;
+  std::vector<task<int>> tasks;
+  tasks.push_back(refuse("at once"));
+  tasks.push_back(await_event(event, 1));
+  UNSCOPED_INFO("the exception of the first task did not come out of sync_wait_all()");
+  CHECK_THROWS_WITH(wait_for_all(std::move(tasks)), "at once");
+  UNSCOPED_INFO(
+      "sync_wait_all() threw while another task still waited, and destroyed its frame: look at the "
+      "results only after ended.wait()");
+  CHECK_FALSE(event.was_abandoned());
+}
+
 TEST_CASE("06.4 sync_wait_all of no tasks gives no results", "[06.4]") {
-  CHECK(sync_wait_all(std::vector<task<int>>{}).empty());
+  CHECK(wait_for_all({}).empty());
   CHECK(sync_wait(answer()) == 42);
 }
