@@ -17,6 +17,7 @@
 #include "operations.hpp"
 #include "patience.hpp"
 #include "ring_modes.hpp"
+#include "scripted_calls.hpp"
 #include "task.hpp"
 #include "watchdog.hpp"
 
@@ -142,6 +143,20 @@ TEST_CASE("12.5 the work runs on the pool, and its coroutine comes home", "[12.5
     UNSCOPED_INFO("what comes after invoke() runs on the pool, beside the loop: co_await way_home");
     CHECK(seen.after == std::this_thread::get_id());
   }
+}
+
+TEST_CASE("12.5 the message is sent when the handle is stored", "[12.5]") {
+  course_test::require_feature("msg_ring");
+  const watchdog deadline{5s, "the coroutine went to the pool, and no message brings it home"};
+  io_context context;
+  blocking_pool pool{context, 1};
+  const course_test::slow_unlocks slow{50ms};  // send() returns long after the message has come
+  UNSCOPED_INFO(
+      "the loop resumes what is in traveler_ as soon as the message is there: store first, then "
+      "send. A handle that nobody has stored is null, and to resume it is a crash");
+  const whereabouts seen = context.run(look_around(pool));
+  UNSCOPED_INFO("what comes after invoke() runs on the pool, beside the loop: co_await way_home");
+  CHECK(seen.after == std::this_thread::get_id());
 }
 
 TEST_CASE("12.5 what the work throws is thrown at home", "[12.5]") {

@@ -103,6 +103,9 @@ TEST_CASE("12 nothing can be submitted to a worker's ring before it is enabled")
 }
 
 TEST_CASE("12.1 each worker has a listener, and all of them have one port", "[12.1]") {
+  UNSCOPED_INFO(
+      "EADDRINUSE: the other program is this one. The first listener is after_bind, and all others "
+      "are `yes`: a socket that shares its port from bind() on keeps after_bind from binding");
   const auto listeners = listen_for(4);
   UNSCOPED_INFO("one listener for each worker");
   REQUIRE(listeners.size() == 4);

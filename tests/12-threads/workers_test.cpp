@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -92,6 +94,24 @@ TEST_CASE("12.2 each worker serves on a thread of its own, and run waits for all
   CHECK(threads.count() == 4);
 }
 
+TEST_CASE("12.2 a thread that begins late serves with its own index", "[12.2]") {
+  course_test::require_feature("r_disabled");
+  const watchdog deadline{5s, "every worker has ended, and run() has not: whom does it wait for?"};
+  const common::stop_signal stop;
+  workers all{4, small, stop};
+  std::mutex mutex;
+  std::multiset<std::size_t> indexes;
+  const course_test::late_threads late{50ms};  // start_all() has made them all, and returned
+  all.run([&](worker&, std::size_t index) {
+    const std::lock_guard lock{mutex};
+    indexes.insert(index);
+  });
+  UNSCOPED_INFO(
+      "a thread reads what it has captured when it runs, and start_all() has gone on by then: it "
+      "needs copies, [this, &each, index, &serve], where `each` is the reference of this round");
+  CHECK(indexes == std::multiset<std::size_t>{0, 1, 2, 3});
+}
+
 TEST_CASE("12.2 a stop ends all of them", "[12.2]") {
   course_test::require_feature("r_disabled");
   const watchdog deadline{5s, "a stop was asked for"};
@@ -120,7 +140,8 @@ TEST_CASE("12.2 the error of one worker ends all, and run throws it", "[12.2]") 
 
 TEST_CASE("12.2 of several errors the first is thrown", "[12.2]") {
   course_test::require_feature("r_disabled");
-  const watchdog deadline{5s, "one worker has failed: the others have to be asked to stop"};
+  const watchdog deadline{
+      5s, "worker 1 has to fail, and the others to be asked to stop: has each its own index?"};
   const common::stop_signal stop;
   workers all{3, small, stop};
   const std::string said = escaped_from(all, [&](worker& own, std::size_t index) {
@@ -134,7 +155,8 @@ TEST_CASE("12.2 of several errors the first is thrown", "[12.2]") {
 
 TEST_CASE("12.2 whatever a worker throws is kept", "[12.2]") {
   course_test::require_feature("r_disabled");
-  const watchdog deadline{5s, "one worker has failed: the others have to be asked to stop"};
+  const watchdog deadline{
+      5s, "worker 0 has to fail, and the other to be asked to stop: has each its own index?"};
   const common::stop_signal stop;
   workers all{2, small, stop};
   UNSCOPED_INFO("no exception may leave a thread, and not all are std::exceptions");

@@ -24,6 +24,8 @@ struct script {
   std::atomic<bool> refuse_threads = false;
   std::atomic<std::size_t> threads_left = 0;  // to give out before one is refused
   std::atomic<std::chrono::milliseconds> thread_delay_ms{};
+  std::atomic<std::chrono::milliseconds> thread_lateness_ms{};
+  std::atomic<std::chrono::milliseconds> unlock_delay_ms{};
   std::atomic<bool> hold_threads = false;
   std::atomic<bool> watch_mutexes = false;
   std::atomic<std::size_t> closes_without = 0;
@@ -34,6 +36,7 @@ script now;
 
 thread_local int mutexes_held = 0;
 thread_local bool is_watcher = false;
+thread_local bool is_punctual = false;  // its unlocks are not delayed
 
 bool count(std::atomic<std::size_t>& calls, bool when_held) {
   const bool counts = now.watch_mutexes && !is_watcher && (mutexes_held > 0) == when_held;
@@ -58,11 +61,12 @@ void refuse_thread_if_scripted() {
   --now.threads_left;
 }
 
-// What a std::thread runs, put off until release().
+// What a std::thread runs, put off until release(), or by a time.
 struct held_work : std::thread::_State {
   explicit held_work(std::unique_ptr<std::thread::_State> held) : work{std::move(held)} {}
   void _M_run() override {
     now.hold_threads.wait(true);
+    std::this_thread::sleep_for(now.thread_lateness_ms.load());
     work->_M_run();
   }
 
@@ -131,7 +135,10 @@ int our_lock(::pthread_mutex_t* mutex) {
 
 int our_unlock(::pthread_mutex_t* mutex) {
   --course_test::mutexes_held;
-  return real_unlock(mutex);
+  const int failure = real_unlock(mutex);
+  const std::chrono::milliseconds delay = course_test::now.unlock_delay_ms;
+  if (delay.count() > 0 && !course_test::is_punctual) std::this_thread::sleep_for(delay);
+  return failure;
 }
 
 void our_hook(list_node* node, list_node* before) {
@@ -146,7 +153,7 @@ void our_unhook(list_node* node) {
 
 void our_start(std::thread* started, thread_work* work, start_function depend) {
   course_test::refuse_thread_if_scripted();
-  if (course_test::now.hold_threads) {
+  if (course_test::now.hold_threads || course_test::now.thread_lateness_ms.load().count() > 0) {
     thread_work held = std::make_unique<course_test::held_work>(std::move(*work));
     return real_start(started, &held, depend);
   }
@@ -194,6 +201,24 @@ fast_threads::fast_threads(std::chrono::milliseconds later) {
 
 fast_threads::~fast_threads() {
   now.thread_delay_ms = std::chrono::milliseconds{0};
+}
+
+late_threads::late_threads(std::chrono::milliseconds later) {
+  now.thread_lateness_ms = later;
+}
+
+late_threads::~late_threads() {
+  now.thread_lateness_ms = std::chrono::milliseconds{0};
+}
+
+slow_unlocks::slow_unlocks(std::chrono::milliseconds later) {
+  is_punctual = true;
+  now.unlock_delay_ms = later;
+}
+
+slow_unlocks::~slow_unlocks() {
+  now.unlock_delay_ms = std::chrono::milliseconds{0};
+  is_punctual = false;
 }
 
 held_threads::held_threads() {

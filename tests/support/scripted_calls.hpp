@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Brings about what the system rarely does to a server: an accept that fails, a thread that is
-// refused, a thread that is faster or slower than its maker. And shows what no client can see: the
-// flags with which a server accepts, and what it does with its mutex held, or without it.
+// refused, a thread that is faster or slower than its maker, an unlock that returns late. And shows
+// what no client can see: the flags with which a server accepts, and what it does with its mutex
+// held, or without it.
 // The linker puts functions of ours before the real ones, in programs that link
 // test-scripted-calls, and in no other.
 // Owns     a switch, as long as the object lives. There may be one object of each kind at a time.
@@ -50,6 +51,23 @@ class [[nodiscard]] fast_threads {
   explicit fast_threads(std::chrono::milliseconds later);
   fast_threads(fast_threads&&) = delete;
   ~fast_threads();
+};
+
+// std::thread's constructor returns, and the thread begins `later`.
+class [[nodiscard]] late_threads {
+ public:
+  explicit late_threads(std::chrono::milliseconds later);
+  late_threads(late_threads&&) = delete;
+  ~late_threads();
+};
+
+// When a thread frees a mutex, others go on at once, and the thread itself `later`. The thread that
+// made this is not delayed.
+class [[nodiscard]] slow_unlocks {
+ public:
+  explicit slow_unlocks(std::chrono::milliseconds later);
+  slow_unlocks(slow_unlocks&&) = delete;
+  ~slow_unlocks();
 };
 
 // std::thread's constructor returns, and the thread begins when release() is called.

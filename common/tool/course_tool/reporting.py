@@ -130,11 +130,19 @@ def _show_first_sentence(test: TestResult, diagnosis: Diagnosis) -> None:
     ending = sanitizer.headline if sanitizer else _ending(test, diagnosis)
     if ending:
         _say(ending)
+    if _says_nothing_else(test, diagnosis):
+        _say(diagnosis.tail[-1])  # such as a watchdog's sentence
     for finding in diagnosis.findings[:1]:
         said = finding.message or finding.expression or finding.exception or finding.reason
         if said or not ending:
             _say(said.splitlines()[0] if said else "red, without a word")
         console.out.print(f"    {finding.where}", style="dim")
+
+
+def _says_nothing_else(test: TestResult, diagnosis: Diagnosis) -> bool:
+    """It ended its own program: why is what it printed last."""
+    told = diagnosis.findings or diagnosis.sanitizer or test.status in ("crashed", "timeout")
+    return bool(diagnosis.tail) and not told
 
 
 def _ending(test: TestResult, diagnosis: Diagnosis) -> str | None:
