@@ -3,8 +3,8 @@
 // Owns     a client that has arrived and that nobody has taken yet.
 // Lifetime dealer and arrivals outlive every thread.
 // Threads  the dealer: its own worker's. arrivals: the worker's that they are for.
-// Errors   hand_over() is false if the message cannot be sent; the dealer's constructor throws
-//          std::system_error.
+// Errors   hand_over() is false if the message is refused. std::system_error: there is no room to
+//          send it, or no ring for the dealer.
 // Rule     a client is in exactly one place: with the dealer, in a message, or with a worker. No
 //          worker leaves its loop while a message may be on its way to it.
 // See      io_uring_prep_msg_ring(3)
@@ -52,7 +52,8 @@ class arrivals final : public message_receiver {
   [[nodiscard]] bool all_have_come() const noexcept { return come_ == sent_; }
 
   // A client's descriptor has come: it is kept in waiting_, and counted in come_. Or the number of
-  // clients in all: that is sent_. Messages may overtake each other, this one, too.
+  // clients in all: that is sent_. The kernel promises no order of messages, and this one comes
+  // from another ring: it may overtake clients.
   void on_message(const message& arrived) override {
     COURSE_TODO("12.3");
     if (all_have_come()) queue_.message_has_come();
@@ -92,6 +93,7 @@ inline arrivals::next_client arrivals::next() noexcept {
 // address_of(to), its descriptor). True if that has worked. False if not, and then `client` is what
 // it was. Decide who owns the descriptor while this waits: it may be closed twice, or never.
 inline task<bool> hand_over(io_context& context, arrivals& to, common::unique_fd& client) {
+  context.reserve(1);  // if the queue stays full, it is this that throws, and not co_await
   COURSE_TODO("12.3");
 }
 

@@ -37,7 +37,8 @@ class worker {
   // Makes the calling thread the one that the ring belongs to. The kernel is asked by
   // io_uring_register(fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0), where fd is the ring_fd of
   // context_.handle(), as an unsigned. It answers 0, or -errno: that is thrown, by
-  // common::throw_error(result, "io_uring_register").
+  // common::throw_error(result, "io_uring_register"). (liburing has io_uring_enable_rings(), but
+  // before version 2.4 its shared library lacks it.)
   void enable() {
     // --8<-- [start:task-12-1]
     const auto fd = static_cast<unsigned>(context_.handle().ring_fd);

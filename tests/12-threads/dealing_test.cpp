@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <liburing.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <list>
 #include <string>
+#include <system_error>
 
 #include "feature.hpp"
 #include "io_context.hpp"
@@ -129,6 +131,22 @@ TEST_CASE("12.3 a client that could not be sent is served here", "[12.3]") {
   }
 }
 
+TEST_CASE("12.3 a client whose message finds no room is not lost", "[12.3]") {
+  course_test::require_feature("r_disabled");
+  uring::worker full{{.sq_entries = 1}};  // nobody enables its ring, so it submits nothing
+  full.context().start_unheard([](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); });
+  uring::io_queue other;
+  arrivals to{other};
+  common::unique_fd client = some_client();
+  const int number = client.get();
+  CHECK_THROWS_AS(full.context().run(uring::hand_over(full.context(), to, client)),
+                  std::system_error);
+  UNSCOPED_INFO(
+      "nothing could be sent, so it has to be the caller's still: reserve() comes before "
+      "release()");
+  CHECK(client.get() == number);
+}
+
 TEST_CASE("12.3 a client in a message belongs to nobody here", "[12.3]") {
   giving here;
   const ::io_uring_sqe sqe = here.kernel.take();
@@ -152,6 +170,17 @@ TEST_CASE("12.3 clients are taken in the order in which they came", "[12.3]") {
   here.come(arrivals::no_more_than(3));
   UNSCOPED_INFO("all three have come: nobody else will");
   CHECK(here.seen.ends_with(" end"));
+}
+
+TEST_CASE("12.3 a client may have descriptor 0", "[12.3]") {
+  receiving here;
+  here.context.spawn(take_all(here.here, here.seen));
+  const common::unique_fd input{::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
+  REQUIRE(::dup2(some_client().get(), STDIN_FILENO) == STDIN_FILENO);
+  here.come(STDIN_FILENO);  // a program that was started without input has it free
+  (void)::dup2(input.get(), STDIN_FILENO);
+  UNSCOPED_INFO("0 is a descriptor like any other: only a negative value is a count");
+  CHECK(here.seen == "0 ");
 }
 
 TEST_CASE("12.3 the last word may overtake a client", "[12.3]") {
