@@ -61,6 +61,14 @@ TEST_CASE("14.3 after its time it is looked at again", "[14.3]") {
   CHECK(always.find("/a", start) == nullptr);
 }
 
+TEST_CASE("14.3 to be used makes a file no fresher", "[14.3]") {
+  file_cache cache{{.fresh_ms = 100ms}};
+  put(cache, "/a", 10);
+  CHECK(cache.find("/a", start + 60ms) != nullptr);
+  UNSCOPED_INFO("only a look at the disk makes a file fresh: find() leaves `checked` as it is");
+  CHECK(cache.find("/a", start + 100ms) == nullptr);
+}
+
 TEST_CASE("14.3 while one request looks at the disk, others get what is here", "[14.3]") {
   file_cache cache{{.fresh_ms = 100ms}};
   put(cache, "/a", 10);
@@ -95,6 +103,18 @@ TEST_CASE("14.3 the files that were used last stay", "[14.3]") {
   CHECK(cache.find("/1", start) != nullptr);
   CHECK(cache.find("/3", start) != nullptr);
   CHECK(cache.find("/4", start) != nullptr);
+}
+
+TEST_CASE("14.3 a file that is used while it is looked at is used like any other", "[14.3]") {
+  file_cache cache{{.bytes_max = room_for(2), .fresh_ms = 100ms}};
+  put(cache, "/a", 1000);
+  put(cache, "/b", 1000);
+  const file_cache::check slow = cache.begin_check("/a");
+  CHECK(cache.find("/a", start + 1h) != nullptr);
+  put(cache, "/c", 1000);
+  UNSCOPED_INFO("to be sent while another request checks is a use as well: last of by_use_");
+  CHECK(cache.find("/a", start + 1h) != nullptr);
+  CHECK(cache.find("/b", start) == nullptr);
 }
 
 TEST_CASE("14.3 it holds what fits, and not a byte more", "[14.3]") {

@@ -1,18 +1,103 @@
 // SPDX-License-Identifier: MIT
 // Order, batches and ends of a connection, seen from its client.
-#include <catch2/catch_test_macros.hpp>
-#include <string>
+#include <sys/socket.h>
 
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "buffer_pool.hpp"
+#include "buffer_ring.hpp"
 #include "bytes.hpp"
+#include "cancel_source.hpp"
+#include "counters.hpp"
+#include "deadline.hpp"
+#include "eventually.hpp"
+#include "http_connection.hpp"
+#include "http_options.hpp"
+#include "http_site.hpp"
+#include "io_context.hpp"
+#include "operations.hpp"
+#include "site_root.hpp"
 #include "site_server.hpp"
+#include "socket_pair.hpp"
+#include "task.hpp"
+#include "when_any.hpp"
 
 using namespace course_test;
+using namespace std::chrono_literals;
+using uring::task;
+using uring::http::coarse_now;
+using uring::http::limit_clock;
 
 namespace {
 
 const std::vector<std::string> no_cache{"--cache-bytes-max", "0"};
 
+// A connection inside the test, which decides what time its limits see.
+class connection_by_hand {
+ public:
+  static constexpr std::chrono::milliseconds limit = 1h;
+
+  connection_by_hand() { options_.lengths.fill(limit); }
+  connection_by_hand(connection_by_hand&&) = delete;
+
+  // Sends the end of a head with the beginning of the next, twice, and lets the first head's time
+  // go by. Returns the status of the three answers.
+  [[nodiscard]] std::vector<int> send_heads_that_overlap() {
+    uring::http::http_connection server{site_, over_, sockets_.theirs.get()};
+    context_.run(uring::when_any(over_, server.run(), overlap()));
+    return seen_;
+  }
+
+ private:
+  task<> overlap() {
+    const std::string request = site_server::request("/-/counters");
+    const std::string begin = request.substr(0, 10);
+    const std::string end = request.substr(10);
+    co_await exchange(request + begin);  // from here on the second head's limit runs
+    const limit_clock::time_point before = coarse_now();
+    (void)eventually(step_deadline, [&] { return coarse_now() > before; });  // the clock ticks
+    co_await exchange(end + begin);
+    site_.limits.sweep(before + limit);
+    co_await exchange(end);
+  }
+
+  task<> exchange(std::string_view bytes) {
+    (void)::send(sockets_.ours.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    std::array<char, 4096> room{};
+    const uring::io_result got = co_await uring::with_deadline(
+        uring::recv_op(over_, sockets_.ours.get(), std::as_writable_bytes(std::span{room})),
+        step_deadline);
+    seen_.push_back(status_of(std::string_view{room.data(), got ? got.count() : 0}));
+  }
+
+  site_folder folder_;
+  uring::http::site_root root_{folder_.root().string()};
+  uring::http::http_options options_;
+  std::vector<uring::http::counters> counters_ = std::vector<uring::http::counters>(1);
+  uring::io_context context_;
+  uring::buffer_ring supply_{context_, 0, 4};
+  uring::buffer_pool pool_{context_, supply_, {.count = 4}};
+  uring::http::http_site site_{root_, options_, pool_, counters_, 0};
+  uring::cancel_source over_{context_};
+  socket_pair sockets_ = unix_pair();
+  std::vector<int> seen_;
+};
+
 }  // namespace
+
+TEST_CASE("14.2 a head has all of its time, though it begins behind another", "[14.2]") {
+  connection_by_hand here;
+  const std::vector<int> seen = here.send_heads_that_overlap();
+  UNSCOPED_INFO("the limit of the head before goes on, up to a 408: link_.limit.stop() ends it");
+  CHECK(seen == std::vector{200, 200, 200});
+}
 
 TEST_CASE("14.2 an answer that has to wait is not overtaken", "[14.2]") {
   const site_server server{no_cache};
@@ -25,6 +110,15 @@ TEST_CASE("14.2 an answer that has to wait is not overtaken", "[14.2]") {
   CHECK(compare_bytes(body_of(recv_answer(peer)), site_folder::large()) == identical);
   CHECK(status_of(recv_answer(peer)) == 404);
   CHECK(body_of(recv_answer(peer)).starts_with("connections"));
+}
+
+TEST_CASE("14.2 a last answer that has waited for the disk is the last as well", "[14.2]") {
+  const site_server server{no_cache};
+  client peer = server.connect();
+  peer.send_all(site_server::last_request("/hello.txt") + site_server::last_request("/-/counters"));
+  CHECK(body_of(recv_answer(peer)) == "hello world\n");
+  UNSCOPED_INFO("answered after a last answer: ask answers_.is_over() before each request");
+  CHECK(peer.recv_until_eof().empty());
 }
 
 TEST_CASE("14.2 more answers than fit into a block come all, and in order", "[14.2]") {

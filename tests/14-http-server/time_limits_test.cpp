@@ -31,8 +31,9 @@ constexpr limit_lengths lengths{100ms, 200ms, 300ms, 400ms, 500ms, 600ms};
 
 // Limits of clients that have taken everything.
 struct limits_by_hand {
-  time_limit& start(wait_for what) {
-    time_limit& made = all.emplace_back(limits, above, pair.ours.get());
+  time_limit& start(wait_for what) { return start(what, pair); }
+  time_limit& start(wait_for what, const socket_pair& client) {
+    time_limit& made = all.emplace_back(limits, above, client.ours.get());
     made.start(what);
     return made;
   }
@@ -113,6 +114,18 @@ TEST_CASE("14.4 a client that takes something is slow, and not gone", "[14.4]") 
   here.limits.sweep(now + 1000ms);
   UNSCOPED_INFO("it has taken nothing since: then the answer is not wanted");
   CHECK(room.is_over());
+}
+
+TEST_CASE("14.4 one sweep ends those behind a slow client too", "[14.4]") {
+  limits_by_hand here;
+  const socket_pair of_slow = unix_pair();
+  REQUIRE(::send(of_slow.ours.get(), "x", 1, 0) == 1);
+  const time_limit& slow = here.start(wait_for::room, of_slow);
+  const time_limit& gone = here.start(wait_for::room);
+  here.limits.sweep(coarse_now() + 500ms);
+  CHECK_FALSE(slow.is_over());
+  UNSCOPED_INFO("a slow client goes to the end of the list: look on at those behind it");
+  CHECK(gone.is_over());
 }
 
 TEST_CASE("14.4 the longest idle client is the first to go", "[14.4]") {
