@@ -343,7 +343,7 @@ def test_a_release_build_is_lent_to_its_own_clone_alone(
 
 def test_a_sanitizers_report_names_the_line(tmp_path: Path) -> None:
     source, program = tmp_path / "main.cpp", tmp_path / "program"
-    source.write_text("int main() {\n  int* gone = new int{1};\n  delete gone;\n  return *gone;\n}\n")
+    source.write_text("int main() {\n  int* gone = new int;\n  delete gone;\n  return *gone;\n}\n")
     compiler = builds.compiler_for("asan") or "c++"
     args = [compiler, "-g1", "-fsanitize=address", source, "-o", program]
     processes.run(args, timeout_s=300, check=True)
