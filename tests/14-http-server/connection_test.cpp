@@ -44,7 +44,7 @@ class connection_by_hand {
  public:
   static constexpr std::chrono::milliseconds limit = 1h;
 
-  connection_by_hand() { options_.lengths.fill(limit); }
+  connection_by_hand() = default;
   connection_by_hand(connection_by_hand&&) = delete;
 
   // Sends the end of a head with the beginning of the next, twice, and lets the first head's time
@@ -56,6 +56,12 @@ class connection_by_hand {
   }
 
  private:
+  static uring::http::http_options with_limits() {
+    uring::http::http_options chosen;
+    chosen.lengths.fill(limit);
+    return chosen;
+  }
+
   task<> overlap() {
     const std::string request = site_server::request("/-/counters");
     const std::string begin = request.substr(0, 10);
@@ -79,7 +85,7 @@ class connection_by_hand {
 
   site_folder folder_;
   uring::http::site_root root_{folder_.root().string()};
-  uring::http::http_options options_;
+  uring::http::http_options options_ = with_limits();
   std::vector<uring::http::counters> counters_ = std::vector<uring::http::counters>(1);
   uring::io_context context_;
   uring::buffer_ring supply_{context_, 0, 4};
