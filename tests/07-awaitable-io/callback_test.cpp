@@ -19,6 +19,7 @@
 #include "promise.hpp"
 #include "sync_wait.hpp"
 
+using Catch::Matchers::ContainsSubstring;
 using course_test::counted;
 using course_test::live_scope;
 using uring::from_callback;
@@ -143,8 +144,8 @@ TEST_CASE("07 an exception that start throws comes out of the co_await") {
 TEST_CASE("07 run gives up when all tasks wait for a callback that does not come") {
   const live_scope before;
   std::function<void(int)> never_called;
-  CHECK(run_in_vain(wait_for_the_callback(never_called, counted{})) ==
-        "every task waits, and no operation is in flight to wake one");
+  CHECK_THAT(run_in_vain(wait_for_the_callback(never_called, counted{})),
+             ContainsSubstring("in flight"));
   CHECK(before.leaked_objects() == 0);
 }
 
@@ -152,8 +153,7 @@ TEST_CASE("07 a promise outlives the frame that waited for it and that run gave 
   const live_scope before;
   int seen = 0;
   uring::promise<int> awaited;
-  CHECK(run_in_vain(wait_for(awaited, seen, counted{})) ==
-        "every task waits, and no operation is in flight to wake one");
+  CHECK_THAT(run_in_vain(wait_for(awaited, seen, counted{})), ContainsSubstring("in flight"));
   CHECK(before.leaked_objects() == 0);
   awaited.resolve(42);
   UNSCOPED_INFO("resolve() resumed a frame that has been destroyed");
