@@ -83,7 +83,7 @@ class io_awaiter : public io_operation {
 
  private:
   // Keeps the completion for await_resume(), whatever it says, and resumes the frame; `self` may be
-  // gone after that. (run() has marked this thread as running_coroutines.)
+  // gone after that. (The mark running_coroutines is made by run(), not here.)
   static void on_completion(io_operation& self, const completion& done) {
     assert((done.flags & IORING_CQE_F_MORE) == 0 &&
            "more completions follow, and would find the frame gone: co_await takes one");

@@ -71,6 +71,13 @@ task<std::string> what_a_second_run_says(io_context& context) {
   co_return "nothing";
 }
 
+// Still has something to wait for when it has been canceled.
+task<> wait_and_tidy_up(io_context& context, int socket, bool& tidied_up) {
+  (void)co_await uring::poll_op(context, socket, POLLIN);
+  (void)co_await uring::nop_op(context);
+  tidied_up = true;
+}
+
 // Waits in vain on a silent socket, until somebody cancels it.
 task<> wait_for_data(io_context& context, int socket, int& ended_with) {
   const counted frame;
@@ -152,6 +159,18 @@ TEST_CASE("07.4 tasks that nothing can wake are an error during a stop, too", "[
   CHECK_THROWS_MATCHES(context.run(), std::logic_error,
                        Catch::Matchers::MessageMatches(ContainsSubstring("in flight")));
   CHECK(counted::live() == 0);
+}
+
+TEST_CASE("07.4 a stop lets each task go on to its end before run returns", "[07.4]") {
+  const watchdog deadline{3s, "a stop has to cancel whatever waits"};
+  const course_test::socket_pair silent = course_test::unix_pair();
+  bool tidied_up = false;
+  io_context context;
+  context.spawn(wait_and_tidy_up(context, silent.theirs.get(), tidied_up));
+  context.spawn(stop_after_a_nop(context));
+  context.run();
+  UNSCOPED_INFO("a stop does not end the loop: it turns until the last task has ended");
+  CHECK(tidied_up);
 }
 
 TEST_CASE("07.4 a result comes out of run", "[07.4]") {

@@ -133,6 +133,31 @@ TEST_CASE("07.1 a wait has no time limit, except while everything stops", "[07.1
   CHECK(*kernel.ring().last_limit() <= 100ms);
 }
 
+TEST_CASE("07.1 during a stop a wait that runs out of time repeats the cancel", "[07.1]") {
+  io_queue queue;
+  manual_ring kernel{queue};
+  noting operation;
+  start_nop(queue, operation);
+  queue.stop();
+  kernel.ring().fail_next_wait(ETIME);
+  kernel.turn({});
+  const ::io_uring_sqe missed = kernel.take();
+  const ::io_uring_sqe cancel = kernel.take();
+  REQUIRE(static_cast<int>(cancel.opcode) == IORING_OP_ASYNC_CANCEL);
+  kernel.answer(cancel, -ENOENT);
+  UNSCOPED_INFO(
+      "the first cancel has missed the operation, and no other follows: turn() repeats it after "
+      "wake::timeout, so return what submit_and_wait() has returned");
+  REQUIRE(kernel.waiting() == 1);
+  const ::io_uring_sqe repeated = kernel.take();
+  CHECK(static_cast<int>(repeated.opcode) == IORING_OP_ASYNC_CANCEL);
+  kernel.answer(repeated, 1);
+  kernel.answer(missed, -ECANCELED);
+  UNSCOPED_INFO("no wait has run out of time since: these ended with completions");
+  CHECK(kernel.waiting() == 0);
+  CHECK(queue.in_flight() == 0);
+}
+
 TEST_CASE("07 an operation with more completions to come stays in flight") {
   io_queue queue;
   manual_ring kernel{queue};
