@@ -171,6 +171,7 @@ TEST_CASE("07.5 a duration becomes whole seconds and the nanoseconds that are le
     const ::__kernel_timespec made = uring::to_timespec(each.duration);
     UNSCOPED_INFO(each.duration.count() << " ns; the kernel refuses tv_nsec above 999,999,999");
     CHECK(made.tv_sec == each.seconds);
+    UNSCOPED_INFO(each.duration.count() << " ns; no part of a millisecond may get lost");
     CHECK(made.tv_nsec == each.nanoseconds);
   }
 }
@@ -179,7 +180,9 @@ TEST_CASE("07.5 the kernel gets the address of a time that lives as long as the 
   const uring::prepare_timeout prepare{uring::to_timespec(2s)};
   ::io_uring_sqe sqe{};
   prepare(sqe);
-  UNSCOPED_INFO("a local variable is gone when the request is submitted: give it &limit");
+  UNSCOPED_INFO(
+      "a local variable is gone when the request is submitted, and all timeouts would share a "
+      "static one: give it &limit");
   CHECK(sqe.addr == reinterpret_cast<std::uint64_t>(&prepare.limit));
   CHECK(sqe.opcode == IORING_OP_TIMEOUT);
 }
