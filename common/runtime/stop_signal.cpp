@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 
+#include <array>
 #include <atomic>
 #include <cassert>
 #include <cerrno>
@@ -14,6 +15,8 @@
 
 namespace common {
 namespace {
+
+constexpr std::array stop_signals{SIGINT, SIGTERM};
 
 // A handler has no argument of ours, so the descriptor has to be global.
 std::atomic<int> signaled_fd = -1;
@@ -28,8 +31,7 @@ void set_handlers(void (*handler)(int)) {
   struct ::sigaction action{};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  for (const int each : stop_signals) ::sigaction(each, &action, nullptr);
 }
 
 void on_signal(int) {
@@ -64,11 +66,10 @@ void stop_signal::request() const noexcept {
 }
 
 stop_signals_blocked::stop_signals_blocked() {
-  ::sigset_t both{};
-  ::sigemptyset(&both);
-  ::sigaddset(&both, SIGINT);
-  ::sigaddset(&both, SIGTERM);
-  if (const int error = ::pthread_sigmask(SIG_BLOCK, &both, &before_); error != 0) {
+  ::sigset_t all{};
+  ::sigemptyset(&all);
+  for (const int each : stop_signals) ::sigaddset(&all, each);
+  if (const int error = ::pthread_sigmask(SIG_BLOCK, &all, &before_); error != 0) {
     throw_error(error, "pthread_sigmask");
   }
 }

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 from browsing import DEADLINE_MS, Browser
@@ -71,8 +71,7 @@ def test_every_file_of_the_course_comes_whole_over_one_connection(
 ) -> None:
     files = [file for file in sorted(site.folder.rglob("*")) if file.is_file()]
     with serving(program, site.folder) as address:
-        host, port = address.removeprefix("http://").rstrip("/").split(":")
-        connection = http.client.HTTPConnection(host, int(port), timeout=30)
+        connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
         for file in files:
             name = file.relative_to(site.folder).as_posix()
             connection.request("GET", "/" + quote(name))

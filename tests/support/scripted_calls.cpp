@@ -195,29 +195,18 @@ refused_threads::~refused_threads() {
   now.refuse_threads = false;
 }
 
-fast_threads::fast_threads(std::chrono::milliseconds later) {
-  now.thread_delay_ms = later;
-}
+fast_threads::fast_threads(std::chrono::milliseconds later)
+    : scripted_delay{now.thread_delay_ms, later} {}
 
-fast_threads::~fast_threads() {
-  now.thread_delay_ms = std::chrono::milliseconds{0};
-}
+late_threads::late_threads(std::chrono::milliseconds later)
+    : scripted_delay{now.thread_lateness_ms, later} {}
 
-late_threads::late_threads(std::chrono::milliseconds later) {
-  now.thread_lateness_ms = later;
-}
-
-late_threads::~late_threads() {
-  now.thread_lateness_ms = std::chrono::milliseconds{0};
-}
-
-slow_unlocks::slow_unlocks(std::chrono::milliseconds later) {
+slow_unlocks::slow_unlocks(std::chrono::milliseconds later)
+    : scripted_delay{now.unlock_delay_ms, later} {
   is_punctual = true;
-  now.unlock_delay_ms = later;
 }
 
 slow_unlocks::~slow_unlocks() {
-  now.unlock_delay_ms = std::chrono::milliseconds{0};
   is_punctual = false;
 }
 

@@ -11,6 +11,7 @@
 // See      accept(2), "Error handling"; pthread_create(3); ld(1), --wrap
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <limits>
@@ -45,25 +46,38 @@ class [[nodiscard]] refused_threads {
   ~refused_threads();
 };
 
+// Something happens `later` as long as one of the three below lives.
+class scripted_delay {
+ public:
+  scripted_delay(scripted_delay&&) = delete;
+
+ protected:
+  using switch_ms = std::atomic<std::chrono::milliseconds>;
+
+  scripted_delay(switch_ms& delay, std::chrono::milliseconds later) : delay_{delay} {
+    delay_ = later;
+  }
+  ~scripted_delay() { delay_ = std::chrono::milliseconds{0}; }
+
+ private:
+  switch_ms& delay_;
+};
+
 // std::thread's constructor returns `later` than the thread has begun to run.
-class [[nodiscard]] fast_threads {
+class [[nodiscard]] fast_threads : scripted_delay {
  public:
   explicit fast_threads(std::chrono::milliseconds later);
-  fast_threads(fast_threads&&) = delete;
-  ~fast_threads();
 };
 
 // std::thread's constructor returns, and the thread begins `later`.
-class [[nodiscard]] late_threads {
+class [[nodiscard]] late_threads : scripted_delay {
  public:
   explicit late_threads(std::chrono::milliseconds later);
-  late_threads(late_threads&&) = delete;
-  ~late_threads();
 };
 
 // When a thread frees a mutex, others go on at once, and the thread itself `later`. The thread that
 // made this is not delayed.
-class [[nodiscard]] slow_unlocks {
+class [[nodiscard]] slow_unlocks : scripted_delay {
  public:
   explicit slow_unlocks(std::chrono::milliseconds later);
   slow_unlocks(slow_unlocks&&) = delete;
