@@ -19,11 +19,13 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
 # A second compile of the same source takes no time where ccache is installed. It must keep the
 # sources' whole paths, whatever its configuration says: a task's message is made of __FILE__. The
-# sloppiness is what precompiled headers need.
+# sloppiness is what precompiled headers need. In its depend mode it takes the includes from the
+# dependency file that Ninja asks for anyway, and saves a run of the preprocessor: a tenth of a
+# first compile.
 find_program(CCACHE_PROGRAM ccache)
 mark_as_advanced(CCACHE_PROGRAM)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR= CCACHE_DEPEND=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
     ${CCACHE_PROGRAM})
 endif()

@@ -112,6 +112,8 @@ def _cmake_arguments(preset: str, into: Path, definitions: Mapping[str, str]) ->
     compiler = builds.compiler_for(preset)
     if compiler:
         args.append(f"-DCMAKE_CXX_COMPILER={compiler}")
+    if shutil.which("ld.gold"):  # verify links a thousand programs, and this takes a fifth of ld's
+        args.append("-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=gold")
     definitions = {"COURSE_TEST_TIMEOUT_S": str(TEST_TIMEOUT_S), **definitions}
     return args + [f"-D{name}={value}" for name, value in definitions.items()]
 
