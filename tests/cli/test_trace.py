@@ -271,6 +271,16 @@ def test_a_sound_run_is_summed_up(bench: Bench, played: Events) -> None:
     assert page.count("<li id=") == len(played) and "https://" not in page
 
 
+def test_every_line_names_its_thread_and_its_ring_where_there_are_several(
+    bench: Bench, played: Events
+) -> None:
+    bench.program([{**each, "th": 1} if each["n"] > 40 else each for each in played])
+    said = bench.trace(as_text=True)[1].splitlines()
+    assert any(line.startswith("   40  thread 0  ") for line in said)
+    assert any(line.startswith("   41  thread 1  ") for line in said)
+    assert not any("ring 0" in line for line in said), "there is one ring"
+
+
 def test_a_broken_rule_is_named_with_its_step(bench: Bench, played: Events) -> None:
     *mutation, says = MUTATIONS["a frame goes too early"]
     bench.program(mutated(played, *mutation))

@@ -119,9 +119,17 @@ def _summary(traced: Traced) -> str:
 
 
 def _print_events(traced: Traced) -> None:
+    """A line an event; with the thread and the ring, where there is more than one of them."""
+    several = {
+        word: field
+        for word, field in (("thread", "th"), ("ring", "ring"))
+        if len({each[field] for each in traced.recorded if field in each}) > 1
+    }
     for event in traced.recorded:
         step = event["n"]
-        console.out.print(f"{step:5}  {'  ' * event.get('depth', 0)}{traced.describe(event)}")
+        where = ", ".join(f"{word} {event[at]}" for word, at in several.items() if at in event)
+        deep = f"{where:18}" * bool(several) + "  " * event.get("depth", 0)
+        console.out.print(f"{step:5}  {deep}{traced.describe(event)}")
         for violation in traced.last.violations:
             if violation.step == step:
                 console.out.print(f"       ✗ {violation.sentence}", style="red")
