@@ -239,8 +239,8 @@ constexpr std::array control_features{
     feature{"wait_timeout", "control", "5.11", "a wait that ends without a completion",
             &wait_timeout},
     feature{"fdinfo", "control", "", "SQEs and CQEs counted in /proc/PID/fdinfo", &fdinfo},
-    feature{"min_wait", "control", "6.12", "a wait that takes what came by then", &min_wait},
-    feature{"ring_resize", "control", "6.13", "a larger CQ for a ring that lives", &ring_resize},
+    feature{"min_wait", "control", "6.12", "a wait that may end after a minimum time", &min_wait},
+    feature{"ring_resize", "control", "6.13", "a larger CQ for a ring in use", &ring_resize},
 };
 
 }  // namespace

@@ -113,10 +113,10 @@ constexpr std::array file_features{
     feature{"registered_buffers", "files", "5.1", "1 MiB registered, written from and read into",
             &registered_buffers},
     feature{"splice", "files", "5.7", "bytes from one pipe into another", &splice_between_pipes},
-    feature{"tee", "files", "5.8", "the same bytes in both pipes", &tee_between_pipes},
+    feature{"tee", "files", "5.8", "bytes copied into a second pipe", &tee_between_pipes},
     feature{"openat_close", "files", "5.6", "a file opened and closed by the ring",
             &open_and_close},
-    feature{"statx", "files", "5.6", "a file described by the ring", &statx_op},
+    feature{"statx", "files", "5.6", "a file's attributes, read by the ring", &statx_op},
 };
 
 }  // namespace

@@ -128,7 +128,7 @@ constexpr std::array network_features{
             &multishot_accept},
     feature{"accept_direct", "network", "5.15", "a connection as a registered file",
             &accept_direct},
-    feature{"multishot_accept_direct", "network", "5.19", "both of them together",
+    feature{"multishot_accept_direct", "network", "5.19", "connections as files, by one request",
             &multishot_accept_direct},
     feature{"send_zc", "network", "6.0", "a send without a copy, and its notification", &send_zc},
     feature{"sendmsg_zc", "network", "6.1", "the same for sendmsg", &sendmsg_zc},
