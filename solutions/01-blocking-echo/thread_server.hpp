@@ -43,9 +43,10 @@ class thread_server {
 
   // Accepts clients by accept4(), with SOCK_CLOEXEC, and calls start_session() for each, until
   // stop() is called. A client that is gone already is skipped. Without a free descriptor,
-  // wait_for_a_session_to_end(). A broken listener is an error, by common::throw_errno("accept"),
-  // unless stop() broke it. accept_failure::nothing_waiting does not occur, because the listener
-  // blocks. A client that is accepted during stop() may get a session like any other.
+  // wait_for_a_session_to_end(). A broken listener is an error, by common::throw_errno("accept").
+  // After stop() no failure matters: accept4() then fails with EINVAL, as if the listener were
+  // broken, or still with EMFILE, and run() returns. A client that is accepted during stop() may
+  // get a session. accept_failure::nothing_waiting does not occur, because the listener blocks.
   void run() {
     // --8<-- [start:task-01-4]
     while (!stopping_) {

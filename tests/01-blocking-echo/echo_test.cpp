@@ -181,6 +181,19 @@ TEST_CASE("01.2 a send to a peer that is gone fails, without SIGPIPE", "[01.2]")
   CHECK(sigpipes == 0);
 }
 
+TEST_CASE("01.2 a send that fails for any reason but a signal is not tried again", "[01.2]") {
+  const common::unique_fd unconnected{
+      common::check(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
+  const std::string message = "anyone?";
+  auto sending = send_in_background(unconnected.get(), message);
+  UNSCOPED_INFO(
+      "send_all has not returned: send() fails with ENOTCONN each time. A list of errors that end "
+      "the loop misses some, so turn it around: only EINTR is worth another try");
+  REQUIRE(sending.finished(2s));
+  UNSCOPED_INFO("send() failed with ENOTCONN, and no byte went out: say sent::failed");
+  CHECK(sending.get().result == blocking::sent::failed);
+}
+
 TEST_CASE("01.3 one byte is echoed while the peer waits for it", "[01.3]") {
   const course_test::socket_pair sockets = tcp_pair();
   background<blocking::ending> echoing{
@@ -269,6 +282,37 @@ TEST_CASE("01.3 a reset ends the conversation as peer_gone", "[01.3]") {
   REQUIRE(echoing.finished(2s));
   UNSCOPED_INFO("recv() returned -1 with ECONNRESET: the peer is gone, and nothing threw");
   CHECK(echoing.get() == blocking::ending::peer_gone);
+}
+
+TEST_CASE("01.3 any failure of recv but a signal is peer_gone, and not only a reset", "[01.3]") {
+  const common::unique_fd unconnected{
+      common::check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
+  background<blocking::ending> echoing{unconnected.get(),
+                                       [&] { return blocking::echo_until_eof(unconnected.get()); }};
+  UNSCOPED_INFO(
+      "echo_until_eof has not returned: recv() fails with ENOTCONN each time. Only EINTR is worth "
+      "another try");
+  REQUIRE(echoing.finished(2s));
+  UNSCOPED_INFO(
+      "recv() returned -1 with ENOTCONN, and no FIN came: only 0 is peer_finished, whatever errno "
+      "says after -1");
+  CHECK(echoing.get() == blocking::ending::peer_gone);
+}
+
+TEST_CASE("01.3 a FIN ends the conversation after a signal, too", "[01.3]") {
+  const course_test::socket_pair sockets = tcp_pair();
+  ::shutdown(sockets.ours.get(), SHUT_WR);
+  background<blocking::ending> echoing{sockets.theirs.get(), [&] {
+                                         errno = EINTR;  // as a signal during recv() leaves it
+                                         return blocking::echo_until_eof(sockets.theirs.get());
+                                       }};
+  constexpr const char* stale_errno =
+      "recv() returned 0, the peer's FIN, while errno was still EINTR from an earlier call: only "
+      "-1 sets errno, so look at it after -1 alone";
+  UNSCOPED_INFO("echo_until_eof has not returned. " << stale_errno);
+  REQUIRE(echoing.finished(2s));
+  UNSCOPED_INFO(stale_errno);
+  CHECK(echoing.get() == blocking::ending::peer_finished);
 }
 
 TEST_CASE("01.3 a peer that takes no more echoes is gone, even if it still sends", "[01.3]") {

@@ -23,9 +23,18 @@ int option_of(int socket, int level, int option) {
   return value;
 }
 
+common::unique_fd open_listener() {
+  common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+  UNSCOPED_INFO(
+      "open_listener() returned a descriptor that is closed already: a second unique_fd was made "
+      "of its number, and the first one closed it. Return the unique_fd itself");
+  REQUIRE(::fcntl(listener.get(), F_GETFD) != -1);
+  return listener;
+}
+
 // With SO_REUSEPORT a second bind() to the same port succeeds, and no test here could go on.
 common::unique_fd listener_that_has_its_port_alone() {
-  common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+  common::unique_fd listener = open_listener();
   UNSCOPED_INFO(
       "SO_REUSEPORT is set: it lets a second server share the port, so that no bind() fails. The "
       "option for a restart is SO_REUSEADDR");
@@ -36,15 +45,14 @@ common::unique_fd listener_that_has_its_port_alone() {
 }  // namespace
 
 TEST_CASE("01.1 a listener on port 0 is given a port and takes a client", "[01.1]") {
-  const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
-  REQUIRE(listener.valid());
+  const common::unique_fd listener = open_listener();
   UNSCOPED_INFO("the socket does not listen: was listen() called after bind()?");
   REQUIRE(option_of(listener.get(), SOL_SOCKET, SO_ACCEPTCONN) == 1);
   CHECK_NOTHROW(course_test::client{course_test::port_of(listener.get())});
 }
 
 TEST_CASE("01.1 accept on the listener sleeps until a client comes", "[01.1]") {
-  const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+  const common::unique_fd listener = open_listener();
   UNSCOPED_INFO(
       "the listener does not block: accept() would fail with EAGAIN at once, and a loop around it "
       "would keep one CPU busy. SOCK_NONBLOCK is for chapter 02");
@@ -77,7 +85,7 @@ TEST_CASE("01.1 a listener that cannot be opened leaves no descriptor behind", "
 TEST_CASE("01.1 the port can be listened on again while old connections wind down", "[01.1]") {
   std::uint16_t port = 0;
   {
-    const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+    const common::unique_fd listener = open_listener();
     port = course_test::port_of(listener.get());
     course_test::client peer{port};
     common::unique_fd accepted{common::check(::accept(listener.get(), nullptr, nullptr), "accept")};
@@ -89,7 +97,7 @@ TEST_CASE("01.1 the port can be listened on again while old connections wind dow
 }
 
 TEST_CASE("01.1 accepted sockets send small segments at once", "[01.1]") {
-  const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+  const common::unique_fd listener = open_listener();
   const course_test::client peer{course_test::port_of(listener.get())};
   const common::unique_fd accepted{
       common::check(::accept(listener.get(), nullptr, nullptr), "accept")};
@@ -98,7 +106,7 @@ TEST_CASE("01.1 accepted sockets send small segments at once", "[01.1]") {
 }
 
 TEST_CASE("01.1 the accept queue is as long as the system allows", "[01.1]") {
-  const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+  const common::unique_fd listener = open_listener();
   ::tcp_info info{};
   ::socklen_t size = sizeof info;
   common::check(::getsockopt(listener.get(), IPPROTO_TCP, TCP_INFO, &info, &size), "TCP_INFO");
@@ -109,7 +117,7 @@ TEST_CASE("01.1 the accept queue is as long as the system allows", "[01.1]") {
 }
 
 TEST_CASE("01.1 the listener is not handed down to child programs", "[01.1]") {
-  const common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+  const common::unique_fd listener = open_listener();
   UNSCOPED_INFO("the socket survives exec(): pass SOCK_STREAM | SOCK_CLOEXEC to socket()");
   CHECK((::fcntl(listener.get(), F_GETFD) & FD_CLOEXEC) == FD_CLOEXEC);
 }

@@ -35,7 +35,8 @@ class guarded_server {
     const bool failing = std::uncaught_exceptions() > 0;  // the test has said why
     if (end.finished(end_deadline) || failing) return;
     FAIL_CHECK(
-        "the server cannot end: it waits for a session that is in sessions_ and has no thread");
+        "the server cannot end: it waits for a session that is in sessions_ and has no thread, or "
+        "whose socket is no longer in its entry, where the destructor looks for it");
   }
 
   [[nodiscard]] std::shared_ptr<blocking::thread_server> get() const { return server_; }

@@ -8,9 +8,11 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "background.hpp"
@@ -69,17 +71,20 @@ TEST_CASE("01.4 an accepted socket blocks, because its thread may sleep", "[01.4
 TEST_CASE("01.4 a failed accept that concerns one client only is passed over", "[01.4]") {
   running_server server;
   for (const int error : {ECONNABORTED, EPROTO, EHOSTUNREACH, ENETDOWN, EINTR}) {
-    const failing_accepts failures{error, 3};
-    client first{server.port()};  // ends the accept that sleeps already; the next three fail
+    // So many that a loop that waits at each of them, even briefly, is seen to wait.
+    const failing_accepts failures{error, 100};
+    client first{server.port()};  // ends the accept that sleeps already; the next hundred fail
     CHECK(first.echo("before") == "before");
     client second{server.port()};
     second.send_all("after");
     const bool answered =
         eventually(2s, [&] { return !server.run().running() || !second.recv_some(1).empty(); });
-    UNSCOPED_INFO("accept() failed with " << common::describe_errno(error)
-                                          << ", which is about that one client: take the next one. "
-                                             "common::classify_accept_errno knows which are");
+    const std::string failed = "accept() failed with " + common::describe_errno(error);
+    UNSCOPED_INFO(failed << ", which is about that one client: take the next one. "
+                            "common::classify_accept_errno knows which are");
     REQUIRE_NOTHROW(server.check_running());
+    UNSCOPED_INFO(failed << " a hundred times, and the next client has no echo: does run() wait "
+                            "after each? Only out_of_descriptors has to wait");
     REQUIRE(answered);
   }
 }
@@ -111,6 +116,26 @@ TEST_CASE("01.4 without a free descriptor the server waits instead of spinning",
   }
   UNSCOPED_INFO("descriptors are free again, and no client is accepted");
   CHECK_NOTHROW(client{server.port()}.echo("and now?"));
+}
+
+TEST_CASE("01.4 a stop ends run() without a free descriptor, too", "[01.4]") {
+  course_test::tcp_listener listener = course_test::listen_on_any_port();
+  blocking::thread_server server{std::move(listener.socket)};
+  std::optional<failing_accepts> failures{std::in_place, EMFILE};
+  background<void> run{[&] { server.run(); },
+                       [&] {
+                         failures.reset();  // EINVAL from the listener that is shut down
+                         server.stop();
+                       }};
+  const bool failing = eventually(2s, [&] { return !run.running() || failures->failures() > 0; });
+  server.stop();
+  UNSCOPED_INFO(
+      "stop() was called, and run() goes on: without a free descriptor accept() fails with EMFILE "
+      "before the kernel looks at the listener. Ask stopping_ after every failure, not only for "
+      "listener_broken");
+  REQUIRE(run.finished(2s));
+  run.get();
+  CHECK(failing);
 }
 
 TEST_CASE("01.4 a listener that is broken ends run() with an error", "[01.4]") {
@@ -146,6 +171,17 @@ TEST_CASE("01.4 a client for whom there is no thread is dropped, and the others 
   CHECK(steady.echo("after") == "after");
   UNSCOPED_INFO("there are threads again, and no client is accepted");
   CHECK_NOTHROW(client{server.port()}.echo("and now?"));
+}
+
+TEST_CASE("01.4 a client for whom there is no thread is dropped under the mutex", "[01.4]") {
+  const course_test::mutex_watch watch;
+  running_server server;
+  const course_test::refused_threads no_more;
+  CHECK(client{server.port()}.wait_for_end(2s) != course_test::ending::still_open);
+  UNSCOPED_INFO(
+      "drop() ran without mutex_, and a session that ends at that moment changes sessions_, too: a "
+      "lock_guard inside the try is gone in the catch, so make it before the try");
+  CHECK(watch.list_changes_without() == 0);
 }
 
 TEST_CASE("01.4 a session that ends before start_session returns is joined like the others",
