@@ -99,6 +99,6 @@ TEST_CASE("01.4 after SIGTERM the server echoes the bytes that clients have sent
           : "stop() shuts the listener down, and then accept() fails with EINVAL: while stopping_ "
             "is true, the listener is not broken";
   UNSCOPED_INFO(why);
-  CHECK(status == exited(0));
+  REQUIRE(status == exited(0));
   for (client& each : clients) CHECK(each.recv_until_eof() == "goodbye");
 }
