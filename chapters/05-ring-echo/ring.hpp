@@ -86,9 +86,9 @@ class ring {
     if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller(ring_);  // only now is there room
   }
 
-  // One io_uring_submit(&ring_), which returns a count or -errno. After three of them the
-  // caller tries again: EINTR, EBUSY, EAGAIN. You decide after which of them hold_completions() has
-  // to come first. Any other is thrown, by common::throw_error(submitted, "io_uring_enter").
+  // One io_uring_submit(&ring_), which returns a count, 0 included, or -errno. After three errors
+  // the caller tries again: EINTR, EBUSY, EAGAIN. You decide after which of them hold_completions()
+  // has to come first. Any other is thrown, by common::throw_error(submitted, "io_uring_enter").
   void hand_over() {
     COURSE_TODO("05.4");
   }
