@@ -18,11 +18,18 @@ struct performance {
 };
 
 std::optional<performance> now;
+std::optional<poller_pace> poller;
 
 int submit_early(::io_uring& ring) {
   const std::vector<::io_uring_sqe> taken = take_prepared(ring);
   now->submitted_early.insert(now->submitted_early.end(), taken.begin(), taken.end());
   return static_cast<int>(taken.size());
+}
+
+int submit_to_poller(::io_uring& ring) {
+  if (poller == poller_pace::behind) return static_cast<int>(::io_uring_sq_ready(&ring));
+  (void)take_prepared(ring);
+  return 0;
 }
 
 void complete(::io_uring& ring, const scripted_answer& answer) {
@@ -84,6 +91,14 @@ std::optional<std::chrono::milliseconds> scripted_ring::last_limit() const {
   return now->last_limit;
 }
 
+scripted_poller::scripted_poller(poller_pace pace) {
+  poller = pace;
+}
+
+scripted_poller::~scripted_poller() {
+  poller.reset();
+}
+
 }  // namespace course_test
 
 extern "C" {
@@ -93,10 +108,13 @@ int real_wait(::io_uring*, ::io_uring_cqe**, unsigned, ::__kernel_timespec*,
               ::sigset_t*) asm("__real_io_uring_submit_and_wait_timeout");
 int our_wait(::io_uring*, ::io_uring_cqe**, unsigned, ::__kernel_timespec*,
              ::sigset_t*) asm("__wrap_io_uring_submit_and_wait_timeout");
+int real_poller_wait(::io_uring*) asm("__real___io_uring_sqring_wait");
+int our_poller_wait(::io_uring*) asm("__wrap___io_uring_sqring_wait");
 }
 
 int our_submit(::io_uring* ring) {
   using namespace course_test;
+  if (poller) return submit_to_poller(*ring);
   if (!now) return real_submit(ring);
   ++now->system_calls;
   return submit_early(*ring);
@@ -109,4 +127,11 @@ int our_wait(::io_uring* ring, ::io_uring_cqe** first, unsigned count, ::__kerne
   ++now->system_calls;
   now->last_limit = to_duration(limit);
   return turn(*ring);
+}
+
+int our_poller_wait(::io_uring* ring) {
+  using namespace course_test;
+  if (!poller) return real_poller_wait(ring);
+  (void)take_prepared(*ring);
+  return 0;
 }

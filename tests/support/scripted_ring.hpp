@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A kernel that answers by script, in orders that the real one rarely gives. For programs that link
-// test-scripted-ring: there the linker puts functions of ours before io_uring_submit and
-// io_uring_submit_and_wait_timeout. manual_ring.hpp is for tests that answer one at a time.
+// test-scripted-ring: there the linker puts functions of ours before io_uring_submit,
+// io_uring_submit_and_wait_timeout and what io_uring_sqring_wait calls. manual_ring.hpp is for
+// tests that answer one at a time.
 // Owns     the script, while the object lives; one at a time.
 // Lifetime make it before the io_context whose ring it plays, and let it go after that.
 // Threads  the one that runs the io_context. Without such an object every call is the real one.
@@ -53,6 +54,20 @@ class [[nodiscard]] scripted_ring {
 
   // How long the last wait was to last at most; without a value it had no limit.
   [[nodiscard]] std::optional<std::chrono::milliseconds> last_limit() const;
+};
+
+// How far the kernel's thread of IORING_SETUP_SQPOLL is when a program calls io_uring_submit().
+enum class poller_pace {
+  ahead,  // it has taken everything already: the call counts 0 submissions
+  behind  // it takes nothing before the program waits for it, by io_uring_sqring_wait()
+};
+
+// That thread, as slow or as quick as the test says, while the object lives. Make the ring first.
+class [[nodiscard]] scripted_poller {
+ public:
+  explicit scripted_poller(poller_pace pace);
+  scripted_poller(scripted_poller&&) = delete;
+  ~scripted_poller();
 };
 
 }  // namespace course_test
