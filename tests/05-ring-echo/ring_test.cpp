@@ -32,6 +32,7 @@
 #include "process_counts.hpp"
 #include "raw_ring.hpp"
 #include "refuse_calls.hpp"
+#include "scripted_ring.hpp"
 #include "socket_pair.hpp"
 
 using namespace std::chrono_literals;
@@ -63,6 +64,8 @@ static_assert(!std::is_same_v<uring::raw_completion, uring::completion>);
 namespace {
 
 constexpr uring::ring_options tiny{.sq_entries = 4, .cq_entries = 8};
+constexpr uring::ring_options tiny_sqpoll{
+    .mode = ring_mode::sqpoll, .sq_entries = 4, .cq_entries = 8};
 
 void add_nop(ring& to, std::uint64_t user_data) {
   ::io_uring_sqe& sqe = to.get_sqe();
@@ -276,6 +279,28 @@ TEST_CASE("05.4 making room does not wait for anything to complete", "[05.4]") {
   }
   UNSCOPED_INFO("four clients that say nothing would hold up everybody: io_uring_submit, no wait");
   CHECK(late.count() == 0);
+}
+
+TEST_CASE("05.4 with sqpoll, reserve waits until the kernel's thread has made room", "[05.4]") {
+  course_test::require_feature("sqpoll");
+  ring small{tiny_sqpoll};
+  const course_test::scripted_poller slow{course_test::poller_pace::behind};
+  for (std::uint64_t i = 0; i < 4; ++i) add_nop(small, i);
+  UNSCOPED_INFO(
+      "with sqpoll it is the kernel's thread that empties the queue, later than io_uring_submit() "
+      "returns: reserve() calls submit(), which waits for that thread; hand_over() does not");
+  CHECK_NOTHROW(small.reserve(1));
+}
+
+TEST_CASE("05.4 a submit that counts nothing has not failed", "[05.4]") {
+  course_test::require_feature("sqpoll");
+  ring small{tiny_sqpoll};
+  const course_test::scripted_poller quick{course_test::poller_pace::ahead};
+  for (std::uint64_t i = 0; i < 4; ++i) add_nop(small, i);
+  UNSCOPED_INFO(
+      "io_uring_submit returned 0, and that is a count: with sqpoll the kernel's thread may have "
+      "taken everything just before. Only a negative result is an error");
+  CHECK_NOTHROW(small.reserve(1));
 }
 
 TEST_CASE("05.4 a refusal that does not pass is an error with the call's name", "[05.4]") {
