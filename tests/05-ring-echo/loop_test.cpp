@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Task 05.2, and 05.3 at work: the loop with its clients in the test.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <iomanip>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "alarms.hpp"
@@ -21,11 +23,13 @@
 #include "process_counts.hpp"
 #include "ring.hpp"
 #include "ring_echo.hpp"
+#include "scripted_ring.hpp"
 #include "serving.hpp"
 #include "socket_pair.hpp"
 #include "stalled_client.hpp"
 
 using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
 using course_test::client;
 using course_test::identical;
 using course_test::serving;
@@ -101,6 +105,49 @@ uring::completion recv_ended_with(std::int32_t res, const uring::slot_id& whose)
 // The slot of the first client that a loop accepts.
 constexpr uring::slot_id first_client{0, 0};
 
+std::string name_of(uring::operation what) {
+  switch (what) {
+    case uring::operation::accept:
+      return "accept";
+    case uring::operation::recv:
+      return "recv";
+    case uring::operation::send:
+      return "send";
+    case uring::operation::stop_poll:
+      return "stop_poll";
+    case uring::operation::cancel:
+      return "cancel";
+  }
+  return "unknown";
+}
+
+// The loop, with the test as its kernel: a request ends as the test says, and none is real.
+class scripted_server {
+ public:
+  // Which requests the loop makes because one has ended so, as "recv accept ".
+  std::string requested_after(const uring::completion& ended) {
+    answers_ = {{ended.user_data, ended.res, ended.flags}};
+    server_.loop.turn();
+    server_.loop.turn();  // hands over what the first turn has prepared
+    return requested_;
+  }
+
+  // Whether the loop's last wait was to end by itself.
+  [[nodiscard]] bool waits_with_a_limit() const { return kernel_.last_limit().has_value(); }
+
+ private:
+  std::string requested_;
+  std::vector<course_test::scripted_answer> answers_;
+  course_test::scripted_ring kernel_{[this](const std::vector<::io_uring_sqe>& submitted) {
+    requested_.clear();
+    for (const ::io_uring_sqe& sqe : submitted) {
+      requested_ += name_of(uring::unpack(sqe.user_data).what) + " ";
+    }
+    return std::exchange(answers_, {});
+  }};
+  fixture server_;
+};
+
 }  // namespace
 
 TEST_CASE("05.2 the server receives from a client that it has accepted", "[05.2]") {
@@ -143,6 +190,17 @@ TEST_CASE("05.2 a client that leaves takes its descriptor with it", "[05.2]") {
   }
   UNSCOPED_INFO("a connection that wants to be closed must be removed: nothing else owns it");
   CHECK(course_test::eventually(2s, [&] { return fds.leaked().empty(); }));
+}
+
+TEST_CASE("05.2 a connection that was removed gets no other request", "[05.2]") {
+  scripted_server server;
+  course_test::socket_pair sockets = course_test::unix_pair();
+  REQUIRE_THAT(server.requested_after(accept_ended_with(sockets.theirs.release())),
+               ContainsSubstring("recv"));
+  UNSCOPED_INFO(
+      "remove() has freed the connection, and then the loop made a request for it: the kernel is "
+      "given a buffer that may be somebody else's by now. After remove() comes nothing");
+  CHECK(server.requested_after(recv_ended_with(0, first_client)).empty());
 }
 
 TEST_CASE("05.3 a client that resets ends no other client", "[05.3]") {
@@ -193,16 +251,21 @@ TEST_CASE("05.2 the error of a failed accept is in res, not in errno", "[05.2]")
 
 TEST_CASE("05.2 a failed accept of one client is followed by another accept", "[05.2]") {
   for (const int res : {-ECONNABORTED, -EPERM, -EINTR, -EAGAIN}) {
-    fixture server;
-    const client waiting{server.port};
-    {
-      const course_test::room_for_descriptors none{0};
-      server.loop.turn();  // the loop's own accept ends, and it rests
-    }
+    scripted_server server;
     INFO("accept ended with " << common::describe_errno(res) << ": accept the next, and at once");
-    server.turn_with(accept_ended_with(res));
-    server.loop.turn();
-    CHECK(server.loop.connection_count() == 1);
+    CHECK(server.requested_after(accept_ended_with(res)) == "accept ");
+  }
+}
+
+TEST_CASE("05.2 without a descriptor the loop rests, also when it has no client", "[05.2]") {
+  for (const int res : {-EMFILE, -ENFILE, -ENOBUFS, -ENOMEM}) {
+    scripted_server server;
+    INFO("accept ended with " << common::describe_errno(res));
+    INFO(
+        "so will the next, and at once, again and again. Another program may have the last "
+        "descriptor: always pause_accepting()");
+    CHECK(server.requested_after(accept_ended_with(res)).empty());
+    CHECK(server.waits_with_a_limit());
   }
 }
 
