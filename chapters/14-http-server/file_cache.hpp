@@ -35,8 +35,9 @@ class file_cache {
   ~file_cache() { clear(); }
 
   // The file that may be sent now without a look at the disk, or null. It may if it was checked
-  // less than fresh_ms ago, or if another request is checking it at this moment. This is a use, so
-  // the file becomes the last of by_use_, of which the first is dropped when there is no more room.
+  // less than fresh_ms ago, or if another request is checking it at this moment. To be asked for is
+  // a use, whatever comes of it: the file becomes the last of by_use_, of which the first is
+  // dropped when there is no more room.
   [[nodiscard]] const std::shared_ptr<const small_file>* find(std::string_view path,
                                                               limit_clock::time_point now) {
     const auto found = entries_.find(path);
@@ -146,8 +147,8 @@ inline void file_cache::insert(std::string_view path, std::shared_ptr<const smal
   if (bytes_ > options_.bytes_max) make_room();
 }
 
-// Until bytes_ is no more than options_.bytes_max: drops the file that was unused for longest, by
-// its path. drop() must get a copy of that path.
+// Until bytes_ is no more than options_.bytes_max: drops the file that was unused for longest, by a
+// copy of its path, because the path goes with the file.
 inline void file_cache::make_room() {
   COURSE_TODO("14.3");
 }

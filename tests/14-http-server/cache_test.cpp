@@ -99,7 +99,9 @@ TEST_CASE("14.3 the files that were used last stay", "[14.3]") {
   put(cache, "/4", 1000);
   UNSCOPED_INFO("there is room for three: the longest unused had to go");
   CHECK(cache.find("/2", start) == nullptr);
-  UNSCOPED_INFO("find() has to make a file the last of by_use_, or the order is that of arrival");
+  UNSCOPED_INFO(
+      "find() has to make a file the last of by_use_, or the order is that of arrival: "
+      "unlink() takes it from its place, and push_back() puts it at the end");
   CHECK(cache.find("/1", start) != nullptr);
   CHECK(cache.find("/3", start) != nullptr);
   CHECK(cache.find("/4", start) != nullptr);
@@ -113,6 +115,18 @@ TEST_CASE("14.3 a file that is used while it is looked at is used like any other
   CHECK(cache.find("/a", start + 1h) != nullptr);
   put(cache, "/c", 1000);
   UNSCOPED_INFO("to be sent while another request checks is a use as well: last of by_use_");
+  CHECK(cache.find("/a", start + 1h) != nullptr);
+  CHECK(cache.find("/b", start) == nullptr);
+}
+
+TEST_CASE("14.3 a file that is old when it is asked for is used like any other", "[14.3]") {
+  file_cache cache{{.bytes_max = room_for(2), .fresh_ms = 100ms}};
+  put(cache, "/a", 1000);
+  put(cache, "/b", 1000);
+  CHECK(cache.find("/a", start + 1h) == nullptr);
+  CHECK(cache.begin_check("/a").confirm(a_file(1000)->facts, start + 1h) != nullptr);
+  put(cache, "/c", 1000, start + 1h);
+  UNSCOPED_INFO("the file in use is thrown out: find() moves it in by_use_ even if it gives null");
   CHECK(cache.find("/a", start + 1h) != nullptr);
   CHECK(cache.find("/b", start) == nullptr);
 }
