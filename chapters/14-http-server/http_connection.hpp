@@ -83,6 +83,7 @@ class http_connection {
   // parser_.next(rest, site_.head) says what comes next:
   //   head     If answers_.at_once(site_.head), go on. If not, this request has to wait: its head,
   //            which is what next() has taken from the front of `rest`, is copied to slow_head_.
+  //   data     Of a body. It does not come here, because a request with a body has to wait.
   //   end      A request is over. Go on.
   //   more     The rest is not a whole request.
   //   refused  answers_.refuse_all() with parser_.why().status, and then say goodbye.

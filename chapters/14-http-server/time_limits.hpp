@@ -131,9 +131,9 @@ inline void time_limits::sweep(limit_clock::time_point now) {
   }
 }
 
-// Takes each limit that is over, by is_over_at(), out of `list`, and no other: that list may have
-// ten thousand. One whose client has_taken_something() is started again, by start_again(); any
-// other is ended, by end(). The first of a list comes out by pop_front().
+// Takes each limit that is over by now, by is_over_at(), out of `list`. It looks at no more than it
+// must, because there may be ten thousand. has_taken_something() tells a slow client from one that
+// is gone, and start_again() and end() are for one each. A list has empty(), front(), pop_front().
 inline void time_limits::end_those_over(running& list, std::chrono::milliseconds length,
                                         limit_clock::time_point now) {
   COURSE_TODO("14.4");

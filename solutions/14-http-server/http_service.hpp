@@ -48,14 +48,14 @@ class http_service {
   }
 
  private:
-  // When a stop is asked for, two steps, of which the second takes time:
-  //   No client is accepted any more: accepting_ is canceled. From now on site_.is_draining, so
-  //   that each answer is the last of its connection. Connections on which no request is under way
-  //   are closed, by site_.limits.end_idle().
-  //   The others have site_.options.drain_ms to get their answers: a timeout_op() under over_,
-  //   which is canceled when the last client has gone.
-  // Clients that are still there are given up, because this task ends: then when_any() cancels
-  // over_, and clients_ is below it.
+  // What there is for the clients when a stop is asked for:
+  //   site_.options.drain_ms   how long they may take: a timeout_op() under over_, which is
+  //                            canceled when the last client has gone
+  //   site_.limits.end_idle()  closes the connections on which no request is under way
+  //   site_.is_draining        while it is true, each answer is the last of its connection
+  //   accepting_               the source under which clients are accepted
+  // When this task ends, when_any() cancels over_, and clients_ is below it: whoever is still there
+  // is given up.
   task<> stop_in_order() {
     (void)co_await poll_op(over_, stop_fd_, POLLIN);
     // --8<-- [start:task-14-5]

@@ -35,7 +35,8 @@ struct found_file {
 
 // For openat2: reading; closed on exec; without waiting; and no terminal becomes ours. `resolve`
 // keeps the path beneath the folder that it begins at, symbolic links included, and refuses the
-// magic links of /proc. The names are in openat2(2) and open(2).
+// magic links of /proc. A disk that is mounted beneath the folder belongs to it. The names are in
+// openat2(2) and open(2).
 [[nodiscard]] inline ::open_how how_to_open() noexcept {
   ::open_how how{};
   // --8<-- [start:task-14-1]

@@ -77,6 +77,13 @@ TEST_CASE("14.1 a link within the root is followed", "[14.1]") {
   CHECK(here.status("link-inside.txt") == 200);
 }
 
+TEST_CASE("14.1 what is mounted in the root is served", "[14.1]") {
+  UNSCOPED_INFO(
+      "/proc is mounted in /, as another disk may be in a site: it is beneath the root, "
+      "and RESOLVE_NO_XDEV would refuse it");
+  CHECK(site_root{"/"}.find("proc/version").status == 200);
+}
+
 TEST_CASE("14.1 magic links and circles are refused", "[14.1]") {
   const served here;
   UNSCOPED_INFO("an errno of ELOOP is for what may not be followed, and so is 403");

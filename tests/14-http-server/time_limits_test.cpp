@@ -107,6 +107,8 @@ TEST_CASE("14.4 a client that takes something is slow, and not gone", "[14.4]") 
   here.limits.sweep(now + 500ms);
   UNSCOPED_INFO("bytes of ours are on their way to it: has_taken_something()");
   CHECK_FALSE(room.is_over());
+  UNSCOPED_INFO("it is in no list, so it has no limit any more: start_again() puts it at the end");
+  CHECK(room.is_linked());
   UNSCOPED_INFO("its time begins anew, from now: start_again()");
   here.limits.sweep(now + 999ms);
   CHECK_FALSE(room.is_over());
@@ -130,7 +132,7 @@ TEST_CASE("14.4 one sweep ends those behind a slow client too", "[14.4]") {
 
 TEST_CASE("14.4 the longest idle client is the first to go", "[14.4]") {
   limits_by_hand here;
-  UNSCOPED_INFO("nobody is idle");
+  UNSCOPED_INFO("nobody is idle: if this is true, the server counts clients that it never ended");
   CHECK_FALSE(here.limits.end_longest_idle());
   time_limit& body = here.start(wait_for::body);
   time_limit& first = here.start(wait_for::request);
@@ -141,6 +143,7 @@ TEST_CASE("14.4 the longest idle client is the first to go", "[14.4]") {
   UNSCOPED_INFO("the first of its list has waited for longest");
   CHECK(second.is_over());
   CHECK_FALSE(first.is_over());
+  UNSCOPED_INFO("the last of them can be ended like any other");
   CHECK(here.limits.end_longest_idle());
   UNSCOPED_INFO("a client in the middle of a request is not idle");
   CHECK_FALSE(here.limits.end_longest_idle());
