@@ -246,5 +246,31 @@ def test_the_other_sanitizers_are_understood_too() -> None:
     assert diagnose("no sanitizer, and no error").sanitizer is None
 
 
+def test_of_a_race_the_student_reads_the_own_side_first() -> None:
+    race = dedent(f"""
+        WARNING: ThreadSanitizer: data race (pid=7)
+          Write of size 8 at 0x7b by main thread:
+            #0 operator delete(void*) <null> (12-cases)
+            #1 task<void>::~task() {ROOT}/solutions/06-task/task.hpp:51:24 (12-cases)
+            #2 io_context::run() {ROOT}/solutions/07-awaitable-io/io_context.hpp:109:8 (12-cases)
+            #3 way_home::on_message(message const&) {ROOT}/chapters/12-x/pool.hpp:65:49 (12-cases)
+
+          Previous read of size 8 at 0x7b by thread T2:
+            #0 way_home::await_suspend(handle) {ROOT}/chapters/12-x/pool.hpp:54:7 (12-cases)
+            #1 thread_pool::work() {ROOT}/chapters/12-x/thread_pool.hpp:98:10 (12-cases)
+
+          Location is heap block of size 264 at 0x7a allocated by main thread:
+            #0 operator new(unsigned long) <null> (12-cases)
+            #1 look_around(pool&) {ROOT}/chapters/12-x/look.hpp:44:19 (12-cases)
+    """)
+    found = diagnose(race).sanitizer
+    assert found is not None
+    assert found.frames == (
+        "chapters/12-x/pool.hpp:54:7 in way_home::await_suspend",
+        "chapters/12-x/pool.hpp:65:49 in way_home::on_message",
+        "solutions/06-task/task.hpp:51:24 in task<void>::~task",
+    )
+
+
 def test_the_clones_folder_is_left_out_of_paths() -> None:
     assert shorten(f"see {ROOT}/a.hpp:3 and /b.hpp") == "see a.hpp:3 and /b.hpp"

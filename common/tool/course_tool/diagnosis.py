@@ -128,21 +128,38 @@ def _find_sanitizer(output: str) -> SanitizerReport | None:
         found = _SANITIZER.search(line)
         if found:
             headline = re.sub(r" (at pc 0x|\(pid=).*", "", found[0])
-            return SanitizerReport(headline, _course_frames(lines[number + 1 :]))
+            is_race = "ThreadSanitizer" in headline
+            frames = _course_frames(lines[number + 1 :], is_race=is_race)
+            return SanitizerReport(headline, frames)
     return None
 
 
-def _course_frames(report: Sequence[str]) -> tuple[str, ...]:
+def _course_frames(report: Sequence[str], *, is_race: bool) -> tuple[str, ...]:
     """Where the report passes through the chapter; where it does not, through the course."""
-    frames = []
+    stacks: list[list[str]] = [[]]
     for line in report:
         if line.lstrip().startswith("SUMMARY: ") or _SANITIZER.search(line):
             break
+        if line.lstrip().startswith("#0 "):
+            stacks.append([])
         frame = _FRAME.match(line)
         if frame:
-            frames.append(f"{frame['file']} in {frame['function'].partition('(')[0]}")
+            stacks[-1].append(f"{frame['file']} in {frame['function'].partition('(')[0]}")
+    first = _students_sides(stacks[1:3]) if is_race else []
+    frames = [frame for stack in stacks for frame in stack]
     own = [frame for frame in frames if frame.startswith(("chapters/", "solutions/"))]
-    return tuple(dict.fromkeys(own or frames))[:_FRAMES_SHOWN]
+    return tuple(dict.fromkeys([*first, *(own or frames)]))[:_FRAMES_SHOWN]
+
+
+def _students_sides(accesses: Sequence[Sequence[str]]) -> list[str]:
+    """A race has two sides, and the one that TSan tells first may lie deep in the course's code. So
+    of each side the student's line that is nearest to the access, and the nearer one first."""
+    lines = [
+        next((at, frame) for at, frame in enumerate(stack) if frame.startswith("chapters/"))
+        for stack in accesses
+        if any(frame.startswith("chapters/") for frame in stack)
+    ]
+    return [frame for _, frame in sorted(lines, key=lambda each: each[0])]
 
 
 def _take_children(lines: Sequence[str]) -> tuple[list[str], tuple[Child, ...]]:
