@@ -40,7 +40,10 @@ class arrivals final : public message_receiver {
   [[nodiscard]] io_queue& queue() noexcept { return queue_; }
 
   // Call it before the first next(): then the loop does not end before all clients have come.
-  void begin() noexcept { queue_.expect_message(); }
+  void begin() noexcept {
+    is_expecting_ = !all_have_come();
+    if (is_expecting_) queue_.expect_message();
+  }
 
   // accepted got = co_await here.next(): as from an accept. -ECANCELED: nobody else will come.
   [[nodiscard("it waits when it is awaited")]] next_client next() noexcept;
@@ -51,10 +54,22 @@ class arrivals final : public message_receiver {
   }
   [[nodiscard]] bool all_have_come() const noexcept { return come_ == sent_; }
 
+  void on_message(const message& arrived) override {
+    try {
+      keep(arrived);
+    } catch (...) {
+      expect_no_more();  // this worker fails: it must not wait for what nobody would count
+      throw;
+    }
+    if (all_have_come()) expect_no_more();
+    if (consumer_ && is_ready()) std::exchange(consumer_, nullptr).resume();
+  }
+
+ private:
   // A client's descriptor has come: it is kept in waiting_, and counted in come_. Or the number of
   // clients in all: that is sent_. The kernel promises no order of messages, and this one comes
   // from another ring: it may overtake clients.
-  void on_message(const message& arrived) override {
+  void keep(const message& arrived) {
     // --8<-- [start:task-12-3b]
     if (arrived.value < 0) {
       sent_ = ~arrived.value;
@@ -63,11 +78,12 @@ class arrivals final : public message_receiver {
       ++come_;
     }
     // --8<-- [end:task-12-3b]
-    if (all_have_come()) queue_.message_has_come();
-    if (consumer_ && is_ready()) std::exchange(consumer_, nullptr).resume();
   }
 
- private:
+  void expect_no_more() noexcept {
+    if (std::exchange(is_expecting_, false)) queue_.message_has_come();
+  }
+
   [[nodiscard]] bool is_ready() const noexcept { return !waiting_.empty() || all_have_come(); }
 
   accepted take() {
@@ -81,6 +97,7 @@ class arrivals final : public message_receiver {
   std::list<common::unique_fd> waiting_;
   std::int32_t come_ = 0;   // clients
   std::int32_t sent_ = -1;  // how many come in all; negative: not known yet
+  bool is_expecting_ = false;
   std::coroutine_handle<> consumer_;
 };
 

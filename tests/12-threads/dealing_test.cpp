@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <list>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -22,6 +23,7 @@
 #include "manual_ring.hpp"
 #include "message.hpp"
 #include "ring_worker.hpp"
+#include "scripted_calls.hpp"
 #include "task.hpp"
 #include "unique_fd.hpp"
 #include "watchdog.hpp"
@@ -158,6 +160,20 @@ TEST_CASE("12.3 a client in a message belongs to nobody here", "[12.3]") {
   here.kernel.answer(sqe, -EOVERFLOW);
 }
 
+TEST_CASE("12.3 a frame that ends while the message is under way closes nothing", "[12.3]") {
+  int number = -1;
+  {
+    giving here;
+    number = here.number;
+    (void)here.kernel.take();  // it is sent, and this worker's ring fails before it hears of that
+  }
+  UNSCOPED_INFO(
+      "the other worker serves this number, and hand_over()'s frame has closed it: a unique_fd in "
+      "the frame owns it as much as `client` did. release() before you wait");
+  CHECK(is_open(number));
+  ::close(number);
+}
+
 TEST_CASE("12.3 clients are taken in the order in which they came", "[12.3]") {
   receiving here;
   const int first = here.come();  // before anybody waits
@@ -219,6 +235,27 @@ TEST_CASE("12.3 a client that nobody takes is closed", "[12.3]") {
   }
   UNSCOPED_INFO("its descriptor leaks: it has to be a unique_fd from the moment on that it comes");
   CHECK_FALSE(is_open(number));
+}
+
+TEST_CASE("12 a worker that fails to keep a client waits for no other") {
+  receiving here;
+  here.context.spawn(take_all(here.here, here.seen));
+  const common::unique_fd first = some_client();
+  bool failed = false;
+  {
+    const course_test::refused_memory none_left;
+    try {
+      here.come(first.get());
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+  }
+  CHECK(failed);
+  UNSCOPED_INFO("this client is in no count, and so the loop would wait for ever");
+  CHECK(here.context.in_flight() == 0);
+  here.come(arrivals::no_more_than(0));
+  UNSCOPED_INFO("the loop has been told already that nothing is expected");
+  CHECK(here.context.in_flight() == 0);
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <list>
 #include <memory>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -36,6 +37,7 @@ script now;
 
 thread_local int mutexes_held = 0;
 thread_local bool is_watcher = false;
+thread_local bool refuses_memory = false;
 thread_local bool is_punctual = false;  // its unlocks are not delayed
 
 bool count(std::atomic<std::size_t>& calls, bool when_held) {
@@ -91,6 +93,7 @@ int real_lock(::pthread_mutex_t*) asm("__real_pthread_mutex_lock");
 int real_unlock(::pthread_mutex_t*) asm("__real_pthread_mutex_unlock");
 void real_hook(list_node*, list_node*) asm("__real__ZNSt8__detail15_List_node_base7_M_hookEPS0_");
 void real_unhook(list_node*) asm("__real__ZNSt8__detail15_List_node_base9_M_unhookEv");
+void* real_new(std::size_t) asm("__real__Znwm");
 void real_start(std::thread*, thread_work*, start_function) asm(
     "__real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE");
 int our_accept(int, ::sockaddr*, ::socklen_t*) asm("__wrap_accept");
@@ -101,6 +104,7 @@ int our_lock(::pthread_mutex_t*) asm("__wrap_pthread_mutex_lock");
 int our_unlock(::pthread_mutex_t*) asm("__wrap_pthread_mutex_unlock");
 void our_hook(list_node*, list_node*) asm("__wrap__ZNSt8__detail15_List_node_base7_M_hookEPS0_");
 void our_unhook(list_node*) asm("__wrap__ZNSt8__detail15_List_node_base9_M_unhookEv");
+void* our_new(std::size_t) asm("__wrap__Znwm");
 void our_start(std::thread*, thread_work*, start_function) asm(
     "__wrap__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE");
 }
@@ -151,6 +155,11 @@ void our_unhook(list_node* node) {
   real_unhook(node);
 }
 
+void* our_new(std::size_t bytes) {
+  if (course_test::refuses_memory) throw std::bad_alloc{};
+  return real_new(bytes);
+}
+
 void our_start(std::thread* started, thread_work* work, start_function depend) {
   course_test::refuse_thread_if_scripted();
   if (course_test::now.hold_threads || course_test::now.thread_lateness_ms.load().count() > 0) {
@@ -193,6 +202,14 @@ refused_threads::refused_threads(std::size_t started) {
 
 refused_threads::~refused_threads() {
   now.refuse_threads = false;
+}
+
+refused_memory::refused_memory() {
+  refuses_memory = true;
+}
+
+refused_memory::~refused_memory() {
+  refuses_memory = false;
 }
 
 fast_threads::fast_threads(std::chrono::milliseconds later)

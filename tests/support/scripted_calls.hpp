@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Brings about what the system rarely does to a server: an accept that fails, a thread that is
-// refused, a thread that is faster or slower than its maker, an unlock that returns late. And shows
-// what no client can see: the flags with which a server accepts, and what it does with its mutex
-// held, or without it.
+// Brings about what the system rarely does to a server: an accept that fails, a thread or memory
+// that is refused, a thread that is faster or slower than its maker, an unlock that returns late.
+// And shows what no client can see: the flags with which a server accepts, and what it does with
+// its mutex held, or without it.
 // The linker puts functions of ours before the real ones, in programs that link
 // test-scripted-calls, and in no other.
 // Owns     a switch, as long as the object lives. There may be one object of each kind at a time.
@@ -44,6 +44,14 @@ class [[nodiscard]] refused_threads {
   explicit refused_threads(std::size_t started = 0);
   refused_threads(refused_threads&&) = delete;
   ~refused_threads();
+};
+
+// The program's own code gets no memory from operator new, on this thread: std::bad_alloc.
+class [[nodiscard]] refused_memory {
+ public:
+  refused_memory();
+  refused_memory(refused_memory&&) = delete;
+  ~refused_memory();
 };
 
 // Something happens `later` as long as one of the three below lives.
