@@ -35,7 +35,7 @@ class starting_line {
 
  private:
   void one_has_arrived() noexcept {
-    assert(missing_ > 0 && "more arrivals than there are threads");
+    assert(missing_ > 0 && "a thread that has arrived must not give up as well");
     if (--missing_ == 0) decided_.notify_all();
   }
 

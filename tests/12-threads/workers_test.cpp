@@ -188,7 +188,9 @@ TEST_CASE("12.2 nobody serves before every ring is enabled", "[12.2]") {
 TEST_CASE("12.2 if the system has no thread left nobody serves, and nothing stays behind",
           "[12.2]") {
   course_test::require_feature("r_disabled");
-  const watchdog deadline{5s, "a thread could not be made: nobody may wait for it"};
+  const watchdog deadline{5s,
+                          "a thread could not be made: nobody may wait for it. give_up() once for "
+                          "each worker without a thread, this one too"};
   const common::stop_signal stop;
   const std::size_t threads_before = course_test::thread_count();
   for (std::size_t made = 0; made < 3; ++made) {
