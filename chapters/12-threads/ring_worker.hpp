@@ -63,9 +63,9 @@ class worker {
 
 // `count` listeners on one port: the kernel gives each client that comes to one of them. Made by
 // common::listen_on(host, port, {.shared = …}). Port 0 lets the kernel choose for the first, and
-// common::port_of() its descriptor tells what it chose. Which common::reuse_port has the first one,
-// and which the others? A program that is started twice must fail at the second time, as a server
-// with one thread does, and not take half of the other's clients.
+// common::port_of() its descriptor tells what it chose. Which common::reuse_port (see listen.hpp)
+// has the first one, and which the others? A program that is started twice must fail at the second
+// time, as a server with one thread does, and not take half of the other's clients.
 inline std::vector<common::unique_fd> listen_for_each(std::size_t count, const std::string& host,
                                                       std::uint16_t port) {
   std::vector<common::unique_fd> listeners;

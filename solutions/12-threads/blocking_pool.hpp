@@ -47,8 +47,9 @@ class blocking_pool {
 
     // On the pool's thread. Stores `awaiting` in traveler_, with release order, and then sends a
     // message to the context: sender.send(home, *this, 0), where *this is only an address. The
-    // store is the last access to the frame, in which this object lives: from then on the other
-    // thread may have it. So take references to from_.sender_ and from_.home_ first.
+    // store is the last access to the frame, in which this object lives, and from_, too: what comes
+    // after the store is in no order with the other thread, even if it comes before the send. So
+    // take references to from_.sender_ and from_.home_ first.
     void await_suspend(std::coroutine_handle<> awaiting) noexcept {
       // --8<-- [start:task-12-5b]
       message_sender& sender = from_.sender_;
