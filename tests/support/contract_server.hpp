@@ -25,8 +25,8 @@ namespace course_test {
 // One CHECK: a new client is served. Put UNSCOPED_INFO with the usual cause before it.
 void check_still_serves(const server_process& server);
 
-// The CPU time of all the server's threads during `wall`: the least of several measurements, because
-// on a busy machine even a waiting server uses some, and may still be at what came before. A server
+// The CPU time of all the server's threads during `wall`: the least of several measurements, for on
+// a busy machine even a waiting server uses some, and may still be at what came before. A server
 // that waits uses next to none. One that spins may still get little on a busy machine: so compare
 // with 5 % and less.
 [[nodiscard]] milliseconds cpu_used_during(milliseconds wall, const server_process& server);
