@@ -50,7 +50,7 @@ task<std::tuple<value_or_nothing<T>...>> when_all(cancel_source& others, task<T>
             join_or_cancel(counter, others, std::move(tasks), into)...};
       },
       results);
-  for (joined_frame& each : frames) each.start();
+  for (joined_frame& each : frames) each.start();  // not before: making a frame may throw
   co_await counter;
   co_return std::apply(
       [](outcome<T>&... from) {

@@ -68,6 +68,12 @@ task<> wait_or_throw(io_context& context, cancel_source& source, counted) {
   throw std::runtime_error{"it was canceled"};
 }
 
+// As when the ring takes no more requests.
+class cannot_be_canceled final : public uring::cancel_target {
+ public:
+  void ask_to_end() override { throw std::runtime_error{"no more requests"}; }
+};
+
 template <typename Awaited>
 task<std::string> what_it_throws(task<Awaited> awaited) {
   try {
@@ -154,6 +160,18 @@ TEST_CASE("08.1 the first of several exceptions is thrown", "[08.1]") {
   UNSCOPED_INFO("a later failure replaced the first one");
   CHECK(context.run(what_it_throws(uring::when_all(source, fail_after_a_turn(context, "second", {}),
                                                    fail("first", {})))) == "first");
+}
+
+TEST_CASE("08.1 a task's exception is thrown even if the cancel of the others fails", "[08.1]") {
+  io_context context;
+  cancel_source source{context};
+  cannot_be_canceled other;
+  source.watch(other);
+  UNSCOPED_INFO(
+      "cancel() may throw, too: tell the counter first, or the task's own exception is lost");
+  CHECK(context.run(what_it_throws(uring::when_all(source, fail("the task's own", {})))) ==
+        "the task's own");
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.1 when_all takes a vector of tasks, without values or with move-only ones",

@@ -3,11 +3,13 @@
 #include "when_any.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "allocations.hpp"
 #include "counted.hpp"
 #include "io_context.hpp"
 #include "turns.hpp"
@@ -32,6 +34,17 @@ task<std::string> listen(io_context& context, cancel_source& source, int& cancel
   co_await until_asked{context, source};
   ++canceled;
   co_return "a loser";
+}
+
+// Notes, when it starts, how many blocks operator new has given out. Ends only if it is canceled.
+task<> note_blocks(io_context& context, cancel_source& source, std::size_t& blocks) {
+  blocks = course_test::allocations();
+  co_await until_asked{context, source};
+}
+
+task<> note_blocks(std::size_t& blocks) {
+  blocks = course_test::allocations();
+  co_return;
 }
 
 task<std::string> throw_after(io_context& context, int turns, std::string what, counted) {
@@ -125,6 +138,20 @@ TEST_CASE("08.2 a winner that never waits cancels the tasks that are started aft
                                                  listen(context, losers, canceled, {})));
   CHECK(first.value == "at once");
   CHECK(canceled == 1);
+}
+
+TEST_CASE("08.2 every frame is made before the first task starts", "[08.2]") {
+  io_context context;
+  cancel_source losers{context};
+  std::size_t when_the_first_started = 0;
+  std::size_t when_the_last_started = 0;
+  context.run(uring::when_any(losers, note_blocks(context, losers, when_the_first_started),
+                              note_blocks(when_the_last_started)));
+  UNSCOPED_INFO(
+      "a frame was made when a task had started. Making a frame may throw std::bad_alloc, and then "
+      "that task would be destroyed with its request in flight: make all frames in one loop, and "
+      "start them in another");
+  CHECK(when_the_last_started == when_the_first_started);
 }
 
 TEST_CASE("08.2 of several that end at once, one wins", "[08.2]") {
