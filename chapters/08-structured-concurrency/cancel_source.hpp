@@ -75,7 +75,7 @@ class cancel_source final : public canceler, private cancel_target {
   // Keeps an operation that has just started in operations_, until its final completion.
   void watch(io_operation& started) noexcept override { operations_.push_back(started); }
 
-  // Calls ask_to_end() with each of operations_.
+  // Calls ask_to_end() with each of operations_. It stays there until it completes.
   void ask_operations_to_end() {
     COURSE_TODO("08.3");
   }

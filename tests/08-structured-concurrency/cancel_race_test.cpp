@@ -67,6 +67,7 @@ struct tally {
   int completed = 0;
   int canceled = 0;
   int otherwise = 0;
+  int miscounted = 0;  // sockets that had a byte too many or too few at the end
 };
 
 using limit = std::optional<std::chrono::nanoseconds>;
@@ -129,10 +130,7 @@ task<> race(io_context& context, writer& other, const course_test::socket_pair& 
   }
   std::array<std::byte, 1> none;
   const io_result more = co_await uring::recv_op(context, sockets.theirs.get(), none, MSG_DONTWAIT);
-  UNSCOPED_INFO(
-      "a byte was reported as not received, and was, or the other way round; ECANCELED: a cancel "
-      "ended a request that was not started through its source");
-  CHECK(more.error() == EAGAIN);
+  if (more.error() != EAGAIN) ++ends.miscounted;
 }
 
 // Many at a time, so that a turn has many of each.
@@ -157,6 +155,10 @@ void check_race(const uring::ring_options& options, limit at_most = std::nullopt
   context.run(race_all(context, at_most, ends));
   UNSCOPED_INFO("completed " << ends.completed << ", canceled " << ends.canceled);
   CHECK(ends.completed + ends.canceled == lanes * rounds);
+  UNSCOPED_INFO(
+      "on so many of " << lanes << " sockets a byte was reported as not received, and was, or the "
+                       << "other way round; or a cancel ended a request of another source");
+  CHECK(ends.miscounted == 0);
   UNSCOPED_INFO("a request ended in a third way, or a canceled one's byte was not there");
   CHECK(ends.otherwise == 0);
   UNSCOPED_INFO("one that comes after its byte and one that has none: both must happen");

@@ -38,7 +38,7 @@ using uring::task;
 namespace {
 
 // How one request ended: its result, and how much was in flight when its frame went on. That may be
-// the cancel, whose own answer the frame does not need.
+// the cancel, whose own completion the frame does not need.
 struct ending {
   int error = -1;
   std::size_t in_flight = 0;
@@ -73,7 +73,7 @@ TEST_CASE("08.3 a recv that nothing comes for ends with ECANCELED", "[08.3]") {
         "The cancel names its target by the user_data of the target: the address of the "
         "io_operation");
     REQUIRE(std::get<0>(ended).error == ECANCELED);
-    UNSCOPED_INFO("the recv has not been answered: the kernel has an address in the frame");
+    UNSCOPED_INFO("the recv has not completed: the kernel has an address in the frame");
     REQUIRE(std::get<0>(ended).in_flight <= at_most_the_cancel);
     CHECK(counted::live() == 0);
   }
@@ -244,7 +244,7 @@ TEST_CASE("08 stop() of the context ends a request that has a source", "[08]") {
   CHECK(counted::live() == 0);
 }
 
-TEST_CASE("08.3 when_any returns when its losers' requests are answered", "[08.3]") {
+TEST_CASE("08.3 when_any returns when its losers' requests have completed", "[08.3]") {
   struct check {
     static task<ending> late(io_context& context) {
       const io_result turned = co_await uring::nop_op(context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task 08.3: no operation needs the answer to a cancel. It may come when the frame has gone, and
+// Task 08.3: no operation needs a cancel's completion. It may come when the frame has gone, and
 // another operation lives at the address that the cancel has named.
 #include <liburing.h>
 
@@ -84,7 +84,7 @@ void turn_until(uring::io_queue& queue, const listener& heard) {
 
 }  // namespace
 
-TEST_CASE("08.3 a cancel's answer that comes after the frame has gone does no harm", "[08.3]") {
+TEST_CASE("08.3 a cancel's completion that comes after the frame has gone does no harm", "[08.3]") {
   for (const std::int32_t answer : {0, -ENOENT, -EALREADY}) {
     io_context context;
     manual_ring kernel{context};
@@ -101,12 +101,12 @@ TEST_CASE("08.3 a cancel's answer that comes after the frame has gone does no ha
     UNSCOPED_INFO("flags such as IORING_ASYNC_CANCEL_ANY reach further than this one target");
     CHECK(cancel.cancel_flags == 0);
     UNSCOPED_INFO(
-        "the cancel has the user_data of its target: its answer would be taken for the target's. "
-        "start_unheard() gives it to nobody");
+        "the cancel has the user_data of its target: its completion would be taken for the "
+        "target's. start_unheard() gives it to nobody");
     REQUIRE(cancel.user_data != request.user_data);
     kernel.answer(request, -ECANCELED);
     CHECK(error == ECANCELED);
-    UNSCOPED_INFO("the frame waits for the answer to the cancel, which it does not need");
+    UNSCOPED_INFO("the frame waits for the completion of the cancel, which it does not need");
     CHECK(counted::live() == 0);
     CHECK(context.in_flight() == 1);
     kernel.answer(cancel, answer);
@@ -129,7 +129,8 @@ TEST_CASE("08.3 after -EALREADY the target is asked again, until it has ended", 
     kernel.answer(cancel, -EALREADY);
     UNSCOPED_INFO(
         "the cancel came while a worker of the kernel laid its request down to wait: it ended "
-        "nothing, and no cancel follows");
+        "nothing, and no cancel follows. An operation stays in operations_ until it completes: to "
+        "ask it does not take it out");
     REQUIRE(kernel.waiting() == 1);
     const ::io_uring_sqe pause = kernel.take();
     UNSCOPED_INFO("asked again at once, a worker that is at work would be asked without end");
@@ -144,7 +145,7 @@ TEST_CASE("08.3 after -EALREADY the target is asked again, until it has ended", 
   CHECK(context.in_flight() == 0);
 }
 
-TEST_CASE("08.3 a late answer to a cancel does not reach a new operation at the same address",
+TEST_CASE("08.3 a cancel's late completion does not reach a new operation at the same address",
           "[08.3]") {
   for (const std::int32_t answer : {0, -ENOENT, -EALREADY}) {
     io_context context;
@@ -166,7 +167,7 @@ TEST_CASE("08.3 a late answer to a cancel does not reach a new operation at the 
     const ::io_uring_sqe second = kernel.take();
     REQUIRE(second.user_data == first.user_data);
     kernel.answer(cancel, answer);
-    UNSCOPED_INFO("the answer to a cancel was delivered to an operation");
+    UNSCOPED_INFO("the completion of a cancel was delivered to an operation");
     CHECK(place->heard == 0);
     CHECK(context.in_flight() == 1);
     kernel.answer(second, 4);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tasks 08.3 and 08.4: a request, its deadline and its cancel are three requests with as many
-// answers. Here they come in every order and with every meaning, even the rare ones. The frame goes
-// on after the last answer to its own requests, whatever the cancel's answer is and whenever it
+// completions. Here they come in every order and with every meaning, even the rare ones. The frame
+// goes on after the last completion of its own requests, whatever the cancel's is and whenever it
 // comes.
 #include <algorithm>
 #include <array>
@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,8 +66,8 @@ const std::vector<meaning> meanings{
 // What the frame under test has seen, and the script around it.
 struct stage {
   bool has_ended = false;
-  bool too_early = false;  // an answer to one of its own requests was still to come
-  bool too_late = false;   // it waited for the answer to the cancel
+  bool too_early = false;  // one of its own requests had not completed
+  bool too_late = false;   // it waited for the cancel's completion
   int result = 0;
   std::string text;
 };
@@ -90,22 +91,23 @@ task<> cancel_now(cancel_source& source) {
   co_return;
 }
 
-// Keeps the loop turning until the last answer was given.
+// Keeps the loop turning until the last completion has come.
 task<> wait_for_the_script(io_context& context) {
   (void)co_await uring::nop_op(context);
 }
 
-// Takes what was submitted, and then answers in the order given: one a turn, or all in one. Last of
-// all it answers the NOP.
-class answers_in_order {
+// Takes what was submitted, which then completes in the order given: one a turn, or all in one. The
+// NOP comes last.
+class completes_in_order {
  public:
-  answers_in_order(std::vector<std::uint8_t> order, meaning how, bool together, stage& seen)
+  completes_in_order(std::vector<std::uint8_t> order, meaning how, bool together, stage& seen)
       : order_{std::move(order)}, how_{how}, together_{together}, seen_{seen} {}
 
   std::vector<scripted_answer> operator()(const std::vector<::io_uring_sqe>& submitted) {
     for (const ::io_uring_sqe& each : submitted) known_[each.opcode] = each;
+    require_the_cancel();
     look_at_the_frame();
-    if (seen_.too_early) next_ = order_.size();  // an answer would be written to what is gone
+    if (seen_.too_early) next_ = order_.size();  // the kernel would write to what is gone
     if (is_over_) return end_of_the_timer();
     std::vector<scripted_answer> now;
     while (next_ < order_.size() && known_.count(order_[next_]) > 0) {
@@ -117,13 +119,25 @@ class answers_in_order {
   }
 
  private:
+  // The NOP was started last, so what is not known by then does not come.
+  void require_the_cancel() const {
+    if (std::ranges::count(order_, cancel) == 0 || known_.count(cancel) > 0) return;
+    if (known_.count(IORING_OP_NOP) == 0) return;
+    std::string what = "source.cancel() submitted no cancel for the request";
+    if (known_.count(deadline) > 0) {
+      what +=
+          ": start that by request_.io.start(), because the queue's own start() tells no source";
+    }
+    throw std::runtime_error{what};
+  }
+
   // Its own requests are all but the cancel.
   void look_at_the_frame() {
-    const bool own_are_answered =
+    const bool own_have_completed =
         std::none_of(order_.begin() + static_cast<std::ptrdiff_t>(next_), order_.end(),
                      [](std::uint8_t each) { return each != cancel; });
-    if (seen_.has_ended && !own_are_answered) seen_.too_early = true;
-    if (!seen_.has_ended && own_are_answered) seen_.too_late = true;
+    if (seen_.has_ended && !own_have_completed) seen_.too_early = true;
+    if (!seen_.has_ended && own_have_completed) seen_.too_late = true;
   }
 
   scripted_answer let_the_loop_end() {
@@ -131,7 +145,7 @@ class answers_in_order {
     return {known_.at(IORING_OP_NOP).user_data, 0};
   }
 
-  // The one that the answer -EALREADY to a cancel starts, if the target had not ended yet.
+  // The one that a cancel's -EALREADY starts, if the target had not ended yet.
   std::vector<scripted_answer> end_of_the_timer() {
     const auto timer = known_.extract(IORING_OP_TIMEOUT);
     if (timer.empty()) return {};
@@ -165,9 +179,9 @@ void play(const std::vector<std::uint8_t>& order, const meaning& how, bool toget
   for (const std::uint8_t each : order) {
     words += each == request ? " request" : each == deadline ? " deadline" : " cancel";
   }
-  INFO(how.what << "; answers in this order:" << words << (together ? ", in one turn" : ""));
+  INFO(how.what << "; completions in this order:" << words << (together ? ", in one turn" : ""));
   stage seen;
-  const scripted_ring kernel{answers_in_order{order, how, together, seen}};
+  const scripted_ring kernel{completes_in_order{order, how, together, seen}};
   {
     io_context context;
     cancel_source source{context};
@@ -179,12 +193,12 @@ void play(const std::vector<std::uint8_t>& order, const meaning& how, bool toget
     tasks.push_back(wait_for_the_script(context));
     context.run(uring::when_all(unused, std::move(tasks)));
     UNSCOPED_INFO(
-        "an answer was still to come, and the frame went on: the kernel has addresses in it");
+        "a completion was still to come, and the frame went on: the kernel has addresses in it");
     REQUIRE_FALSE(seen.too_early);
     if (context.in_flight() > 0) context.turn();  // see end_of_the_timer()
     CHECK(context.in_flight() == 0);
   }
-  UNSCOPED_INFO("its own requests had been answered, and the frame waited for the cancel's answer");
+  UNSCOPED_INFO("its own requests had completed, and the frame waited for the cancel's completion");
   CHECK_FALSE(seen.too_late);
   UNSCOPED_INFO("the request's own result counts; -ECANCELED and -EINTR ask who has ended it");
   CHECK(seen.result == how.expected);
@@ -194,7 +208,7 @@ void play(const std::vector<std::uint8_t>& order, const meaning& how, bool toget
 
 }  // namespace
 
-TEST_CASE("08.3 request and cancel are answered in both orders", "[08.3]") {
+TEST_CASE("08.3 request and cancel complete in both orders", "[08.3]") {
   for (const meaning& how : meanings) {
     if (how.expected == -ETIME) continue;
     for (const bool together : {false, true}) {
@@ -204,7 +218,7 @@ TEST_CASE("08.3 request and cancel are answered in both orders", "[08.3]") {
   }
 }
 
-TEST_CASE("08.4 request and deadline are answered in both orders", "[08.4]") {
+TEST_CASE("08.4 request and deadline complete in both orders", "[08.4]") {
   for (const meaning& how : meanings) {
     if (how.expected == -ECANCELED) continue;
     for (const bool together : {false, true}) {
@@ -214,7 +228,7 @@ TEST_CASE("08.4 request and deadline are answered in both orders", "[08.4]") {
   }
 }
 
-TEST_CASE("08.4 request, deadline and cancel are answered in all six orders", "[08.4]") {
+TEST_CASE("08.4 request, deadline and cancel complete in all six orders", "[08.4]") {
   for (const meaning& how : meanings) {
     std::vector<std::uint8_t> order{request, deadline, cancel};
     std::ranges::sort(order);
@@ -250,7 +264,9 @@ TEST_CASE("08.4 the request is linked, and its timespec lives where the request 
   REQUIRE(submitted.size() == 2);
   UNSCOPED_INFO("the request first, then its timeout: a link reaches to the next entry");
   CHECK(submitted[0].opcode == request);
-  UNSCOPED_INFO("without IOSQE_IO_LINK at the request the timeout has no request to end");
+  UNSCOPED_INFO(
+      "without IOSQE_IO_LINK at the request the timeout has no request to end. prepare(sqe) sets "
+      "all flags anew: add yours after it");
   CHECK((submitted[0].flags & IOSQE_IO_LINK) != 0);
   UNSCOPED_INFO("the timeout is the last of the chain");
   CHECK((submitted[1].flags & IOSQE_IO_LINK) == 0);
@@ -284,6 +300,7 @@ TEST_CASE("08.4 a request keeps the flags that it had", "[08.4]") {
   }};
   io_context context;
   context.run(check::receive_fixed(context));
+  UNSCOPED_INFO("prepare(sqe) sets all flags anew: add IOSQE_IO_LINK after it");
   CHECK((flags & IOSQE_IO_LINK) != 0);
   UNSCOPED_INFO(
       "the link replaced the flag that prepare() had set, IOSQE_FIXED_FILE, and the request reads "
