@@ -9,6 +9,7 @@
 #include <chrono>
 #include <coroutine>
 #include <cstddef>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -93,32 +94,43 @@ task<> do_nothing() {
 }  // namespace
 
 TEST_CASE("08.5 run returns when the body and every spawned task have ended", "[08.5]") {
+  struct notes {
+    std::string log;
+    std::size_t tasks = 0;
+    bool is_over = false;
+  };
   struct check {
-    static task<> body(io_context& context, scope& tasks, std::string& log) {
-      tasks.spawn(note_after(context, 3, log, 'c', {}));
-      tasks.spawn(note_after(context, 1, log, 'a', {}));
-      tasks.spawn(note_after(context, 2, log, 'b', {}));
-      UNSCOPED_INFO("three tasks, and the body itself: it is the first task of its scope");
-      CHECK(tasks.size() == 4);
+    static task<> body(io_context& context, scope& tasks, notes& into) {
+      tasks.spawn(note_after(context, 3, into.log, 'c', {}));
+      tasks.spawn(note_after(context, 1, into.log, 'a', {}));
+      tasks.spawn(note_after(context, 2, into.log, 'b', {}));
+      into.tasks = tasks.size();
       co_return;
     }
-    static task<> run(io_context& context, bool& is_over) {
-      std::string log;
+    static task<> run(io_context& context, notes& into) {
       scope tasks{context};
-      co_await tasks.run(body(context, tasks, log));
+      co_await tasks.run(body(context, tasks, into));
       UNSCOPED_INFO("run() returned before the last task had ended");
-      CHECK(log == "abc");
+      CHECK(into.log == "abc");
       CHECK(tasks.size() == 0);
-      is_over = true;
+      into.is_over = true;
     }
   };
   io_context context;
-  bool is_over = false;
+  notes noted;
+  std::string thrown;
+  try {
+    context.run(check::run(context, noted));
+  } catch (const std::exception& error) {
+    thrown = error.what();
+  }
   UNSCOPED_INFO(
       "if every task waits, nobody resumed the coroutine that awaits run(): on_empty() has its "
       "handle in continuation_, and returning that handle resumes it");
-  CHECK_NOTHROW(context.run(check::run(context, is_over)));
-  CHECK(is_over);
+  CHECK(thrown == "");
+  CHECK(noted.is_over);
+  UNSCOPED_INFO("three tasks, and the body itself: run() spawns it as the first task of its scope");
+  CHECK(noted.tasks == 4);
   CHECK(counted::live() == 0);
 }
 
@@ -161,6 +173,31 @@ TEST_CASE("08.5 no part of a task outlives run, not even a parameter", "[08.5]")
   };
   io_context context;
   context.run(check::run(context));
+}
+
+TEST_CASE("08.5 the body's parameters go when the body ends, as any task's", "[08.5]") {
+  struct check {
+    static task<> look_later(io_context& context, int& parameters) {
+      co_await pass_turns(context, 2);
+      parameters = counted::live();
+    }
+    static task<> body(io_context& context, scope& tasks, int& parameters, counted) {
+      tasks.spawn(look_later(context, parameters));
+      co_return;
+    }
+    static task<> run(io_context& context, int& parameters) {
+      scope tasks{context};
+      task<> first = body(context, tasks, parameters, {});
+      co_await tasks.run(std::move(first));
+    }
+  };
+  io_context context;
+  int parameters = -1;
+  context.run(check::run(context, parameters));
+  UNSCOPED_INFO(
+      "the body had ended, but its frame was there as long as another task ran: run() spawns the "
+      "body like any other task, and does not await it itself");
+  CHECK(parameters == 0);
 }
 
 TEST_CASE("08.5 a scope whose tasks end at once is left at once", "[08.5]") {
