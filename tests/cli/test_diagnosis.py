@@ -147,6 +147,11 @@ def test_an_unwritten_task_is_found_wherever_it_was_met(text: str) -> None:
             f"  what():  no {ROOT}/file\n",
             "std::runtime_error: no file",
         ),
+        (
+            "terminate called after throwing an instance of 'a::(anonymous namespace)::oops'\n"
+            "  what():  epoll_ctl: EBADF\n",
+            "epoll_ctl: EBADF",
+        ),
         ("01-server (pid 5) ended by itself: it was killed by SIGABRT; its stderr:\n"
          "    terminate called after throwing an instance of 'oops'\n", None),
         ("", None),

@@ -191,6 +191,9 @@ def _find_uncaught(output: str) -> str | None:
     found = _UNCAUGHT.search(output)
     if not found:
         return None
+    # A type that nobody else can name, such as errors.cpp's, tells less than what it says.
+    if found["what"] and "(anonymous namespace)" in found["type"]:
+        return shorten(found["what"])
     return f"{found['type']}: {shorten(found['what'])}" if found["what"] else found["type"]
 
 
