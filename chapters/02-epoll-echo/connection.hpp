@@ -33,7 +33,7 @@ class connection {
 
   // The socket has bytes for us: receive once into `scratch` and echo what came. Once is enough,
   // because epoll reports unread bytes again, and the other clients get their turn. Closed at EOF
-  // and on any error but EAGAIN (not now) and EINTR (interrupted): is_passing(errno) is true then.
+  // and on any error but EAGAIN, which says: not now.
   [[nodiscard]] state on_readable(std::span<std::byte> scratch) {
     COURSE_TODO("02.2");
   }
@@ -52,10 +52,8 @@ class connection {
   [[nodiscard]] std::size_t unsent_bytes() const noexcept { return unsent_.size(); }
 
  private:
-  static bool is_passing(int error) noexcept { return error == EAGAIN || error == EINTR; }
-
   // Sends as much of `data` as the socket takes now, without SIGPIPE. After a short send, go on; at
-  // EAGAIN, keep the rest in unsent_ and return. EINTR means again; any other error, closed.
+  // EAGAIN, keep the rest in unsent_ and return. Any other error means closed.
   state send_or_keep(std::span<const std::byte> data) {
     COURSE_TODO("02.2");
   }

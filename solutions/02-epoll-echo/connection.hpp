@@ -33,12 +33,12 @@ class connection {
 
   // The socket has bytes for us: receive once into `scratch` and echo what came. Once is enough,
   // because epoll reports unread bytes again, and the other clients get their turn. Closed at EOF
-  // and on any error but EAGAIN (not now) and EINTR (interrupted): is_passing(errno) is true then.
+  // and on any error but EAGAIN, which says: not now.
   [[nodiscard]] state on_readable(std::span<std::byte> scratch) {
     // --8<-- [start:task-02-2]
     const ::ssize_t received = ::recv(socket_.get(), scratch.data(), scratch.size(), 0);
     if (received == 0) return state::closed;
-    if (received == -1) return is_passing(errno) ? state::open : state::closed;
+    if (received == -1) return errno == EAGAIN ? state::open : state::closed;
     return send_or_keep(scratch.first(static_cast<std::size_t>(received)));
     // --8<-- [end:task-02-2]
   }
@@ -62,16 +62,13 @@ class connection {
   [[nodiscard]] std::size_t unsent_bytes() const noexcept { return unsent_.size(); }
 
  private:
-  static bool is_passing(int error) noexcept { return error == EAGAIN || error == EINTR; }
-
   // Sends as much of `data` as the socket takes now, without SIGPIPE. After a short send, go on; at
-  // EAGAIN, keep the rest in unsent_ and return. EINTR means again; any other error, closed.
+  // EAGAIN, keep the rest in unsent_ and return. Any other error means closed.
   state send_or_keep(std::span<const std::byte> data) {
     // --8<-- [start:task-02-2b]
     while (!data.empty()) {
       const ::ssize_t taken = ::send(socket_.get(), data.data(), data.size(), MSG_NOSIGNAL);
       if (taken == -1) {
-        if (errno == EINTR) continue;
         if (errno != EAGAIN) return state::closed;
         unsent_.assign(data.begin(), data.end());
         break;
