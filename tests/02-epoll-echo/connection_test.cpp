@@ -19,6 +19,7 @@
 #include "errors.hpp"
 #include "eventually.hpp"
 #include "socket_pair.hpp"
+#include "watchdog.hpp"
 
 using namespace std::chrono_literals;
 using course_test::compare_bytes;
@@ -62,9 +63,14 @@ struct fixture {
   std::array<std::byte, 64 * 1024> scratch{};
 };
 
+constexpr const char* tries_until_there_is_room =
+    "send() says EAGAIN until this client reads, and trying until then stops all others: keep the "
+    "rest in unsent_, and return";
+
 // Lets the peer talk without reading, until the connection has to keep something. Returns what the
 // connection has taken.
 std::string talk_until_stalled(fixture& pair) {
+  const course_test::watchdog deadline{5s, tries_until_there_is_room};
   std::string taken;
   while (pair.client.unsent_bytes() == 0) {
     const std::string message = pattern(1, 16 * 1024, taken.size());
@@ -77,6 +83,13 @@ std::string talk_until_stalled(fixture& pair) {
   }
   taken.resize(taken.size() - static_cast<std::size_t>(fixture::unread(pair.client.fd())));
   return taken;
+}
+
+// Leaves the connection's socket no room for a single byte, until the peer reads.
+void fill(const fixture& pair) {
+  const std::string filler(4096, '.');
+  while (::send(pair.client.fd(), filler.data(), filler.size(), MSG_NOSIGNAL) > 0) {
+  }
 }
 
 constexpr course_test::socket_pair_options small_buffers{.send_buffer_bytes = 4096,
@@ -164,9 +177,7 @@ TEST_CASE("02.2 a client without room does not make the others wait", "[02.2]") 
   const bool returned = talking.wait_for(3s) == std::future_status::ready;
   pair.peer.reset();  // a loop that still tries learns that nobody is there
   talking.get();
-  UNSCOPED_INFO(
-      "send() says EAGAIN until this client reads, and trying until then stops all others: keep "
-      "the rest in unsent_, and return");
+  UNSCOPED_INFO(tries_until_there_is_room);
   CHECK(returned);
 }
 
@@ -207,6 +218,21 @@ TEST_CASE("02.3 a connection with unsent bytes waits for room, and for nothing e
   REQUIRE(pair.client.wanted_events() == EPOLLIN);
   (void)talk_until_stalled(pair);
   UNSCOPED_INFO("reading on would pile up the echoes of a client that does not read them");
+  CHECK(pair.client.wanted_events() == EPOLLOUT);
+}
+
+TEST_CASE("02.3 one unsent byte is enough to wait for room", "[02.3]") {
+  fixture pair{course_test::unix_pair()};  // there a full socket stays full, to the byte
+  fill(pair);
+  pair.send("x");
+  {
+    const course_test::watchdog deadline{5s, tries_until_there_is_room};
+    REQUIRE(pair.client.on_readable(pair.scratch) == epoll::state::open);
+  }
+  REQUIRE(pair.client.unsent_bytes() == 1);
+  UNSCOPED_INFO(
+      "the end of an echo is unsent, and nobody waits for room to send it: any unsent byte means "
+      "EPOLLOUT");
   CHECK(pair.client.wanted_events() == EPOLLOUT);
 }
 

@@ -32,11 +32,13 @@
 #include "scripted_calls.hpp"
 #include "serving.hpp"
 #include "socket_pair.hpp"
+#include "watchdog.hpp"
 
 using namespace std::chrono_literals;
 using course_test::client;
 using course_test::logged_by;
 using course_test::serving;
+using course_test::watchdog;
 
 namespace {
 
@@ -97,6 +99,21 @@ int listener_in(const std::map<int, unsigned>& interest) {
   return found == interest.end() ? -1 : found->first;
 }
 
+// A turn. What it logs, such as a client that was dropped, is shown by the next check that fails.
+void turn_and_tell(fixture& server) {
+  const std::string log = logged_by([&] { server.loop.turn(); });
+  if (!log.empty()) UNSCOPED_INFO("the log says: " << log);
+}
+
+// Why a loop has not come back, or has ended.
+constexpr const char* accepts_again_and_again =
+    "accept_all() tries again and again: return after pause_accepting(), for a `break` leaves the "
+    "switch alone";
+constexpr const char* sends_again_and_again =
+    "the loop stays with one client, which does not read: send_or_keep() has to return at EAGAIN";
+constexpr const char* used_after_erase =
+    "epoll_ctl: EBADF? After erase() the connection is gone: use neither it nor its descriptor";
+
 bool listener_is_watched() {
   const auto interest = interest_list();
   const auto found = interest.find(listener_in(interest));
@@ -132,8 +149,7 @@ TEST_CASE("02.4 each client is filed, and watched, under its own descriptor", "[
 TEST_CASE("02.1 one wake-up accepts every client that waits", "[02.1]") {
   fixture server;
   const std::vector<client> clients = course_test::connect_many(server.port, 50);
-  const std::string log = logged_by([&] { server.loop.turn(); });
-  if (!log.empty()) UNSCOPED_INFO("the log says: " << log);
+  turn_and_tell(server);
   UNSCOPED_INFO(
       "accept until it says EAGAIN: one client a wake-up makes the others wait in line. If your "
       "loop does, add() has lost some of them");
@@ -159,6 +175,7 @@ TEST_CASE("02.1 out of descriptors, the listener is not watched for a while", "[
   fixture server;
   const std::vector<client> clients = course_test::connect_many(server.port, 2);
   {
+    const watchdog deadline{5s, accepts_again_and_again};
     const course_test::room_for_descriptors one{1};
     server.loop.turn();
   }
@@ -192,6 +209,7 @@ TEST_CASE("02.1 accepting from an empty queue does not block", "[02.1]") {
 TEST_CASE("02.4 out of descriptors, the server sleeps until one is free", "[02.4]") {
   fixture server;
   std::vector<client> clients = course_test::connect_many(server.port, 4);
+  const watchdog deadline{10s, accepts_again_and_again};
   const course_test::room_for_descriptors two{2};
   server.loop.turn();
   REQUIRE(server.loop.connection_count() == 2);
@@ -215,9 +233,11 @@ TEST_CASE("02.1 an accepted socket never blocks, and is not handed down to child
   fixture server;
   const auto before = interest_list();
   const client peer{server.port};
-  server.loop.turn();
+  turn_and_tell(server);
   const auto after = interest_list();
-  UNSCOPED_INFO("is the client registered with epoll?");
+  UNSCOPED_INFO(
+      "is the client registered with epoll? If epoll_ctl said EBADF, its descriptor was read after "
+      "the client had been moved, and was -1");
   REQUIRE(after.size() == before.size() + 1);
   const auto accepted = std::ranges::find_if_not(
       after, [&](const auto& entry) { return before.contains(entry.first); });
@@ -236,9 +256,7 @@ TEST_CASE("02.1 out of descriptors, the loop stops accepting and goes on to its 
   const bool returned = turn.wait_for(2s) == std::future_status::ready;
   one.reset();  // a loop that tries again and again gets what it wants now, and ends
   turn.get();
-  UNSCOPED_INFO(
-      "accept_all() tries again and again: return after pause_accepting(), for a `break` leaves "
-      "the switch alone");
+  UNSCOPED_INFO(accepts_again_and_again);
   CHECK(returned);
 }
 
@@ -282,6 +300,11 @@ TEST_CASE("02.1 clients that epoll has no room for are dropped, with one line in
   UNSCOPED_INFO("three were dropped, and a line for the first is enough: see dropping_");
   CHECK(std::ranges::count(log, '\n') == 1);
   CHECK_THAT(log, Catch::Matchers::ContainsSubstring("ENOSPC"));
+  clients.emplace_back(server.port);
+  UNSCOPED_INFO(
+      "another was dropped, at a later wake-up, and none has fitted meanwhile: one line is enough, "
+      "or the log is flooded. dropping_ ends where a client fits, and nowhere else");
+  CHECK(logged_by(turn_without_room).empty());
 
   clients.emplace_back(server.port);
   server.loop.turn();
@@ -331,7 +354,8 @@ TEST_CASE("02.4 when a client leaves, its descriptor is closed", "[02.4]") {
   }
   for (int turns = 0; turns < 10 && server.loop.connection_count() > 1; ++turns) {
     pulse.send_all("x");
-    server.loop.turn();
+    UNSCOPED_INFO(used_after_erase);
+    REQUIRE_NOTHROW(server.loop.turn());
   }
   UNSCOPED_INFO(
       "ten clients have left. If the FIN test of 02.2 is green, on_readable() has said closed for "
@@ -345,6 +369,7 @@ TEST_CASE("02.4 a client that does not read is watched for room until it does", 
   client talker{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096}};
   server.loop.turn();
   REQUIRE(server.loop.connection_count() == 1);
+  const watchdog deadline{15s, sends_again_and_again};
   const serving loop{server};
 
   std::string sent;
@@ -358,6 +383,7 @@ TEST_CASE("02.4 a client that does not read is watched for room until it does", 
   CHECK(course_test::compare_bytes(received, sent) == course_test::identical);
   UNSCOPED_INFO("all was sent: go back to EPOLLIN, or the loop spins on a socket with room");
   CHECK(course_test::eventually(5s, [] { return watched_for(EPOLLOUT) == 0; }));
+  UNSCOPED_INFO(used_after_erase);  // should the loop end by it now, when the client leaves
 }
 
 TEST_CASE("02.4 until the last byte of an echo is sent, nothing more is read", "[02.4]") {
@@ -365,6 +391,7 @@ TEST_CASE("02.4 until the last byte of an echo is sent, nothing more is read", "
   client talker{server.port, {.receive_buffer_bytes = 4096}};
   server.loop.turn();
   REQUIRE(server.loop.connection_count() == 1);
+  const watchdog deadline{15s, sends_again_and_again};
   const serving loop{server};
 
   const std::string message = course_test::pattern(3, 512 * 1024);
@@ -378,6 +405,7 @@ TEST_CASE("02.4 until the last byte of an echo is sent, nothing more is read", "
   }
   received += talker.recv_exactly(message.size() - received.size());
   CHECK(course_test::compare_bytes(received, message) == course_test::identical);
+  UNSCOPED_INFO(used_after_erase);  // should the loop end by it now, when the client leaves
 }
 
 TEST_CASE("02.4 a client that resets with an echo unsent is erased, and no other client",
@@ -387,6 +415,7 @@ TEST_CASE("02.4 a client that resets with an echo unsent is erased, and no other
   client stalled{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096}};
   server.loop.turn();
   REQUIRE(server.loop.connection_count() == 2);
+  const watchdog deadline{15s, sends_again_and_again};
   const serving loop{server};
   const std::string much(64 * 1024, 'x');
   UNSCOPED_INFO("the connection wants EPOLLOUT now: has epoll been told (EPOLL_CTL_MOD)?");
@@ -395,7 +424,7 @@ TEST_CASE("02.4 a client that resets with an echo unsent is erased, and no other
     return watched_for(EPOLLOUT) == 1;
   }));
   stalled.reset();
-  UNSCOPED_INFO("after erase() the connection is gone: use neither it nor its descriptor");
+  UNSCOPED_INFO(used_after_erase);
   CHECK(steady.echo("still here") == "still here");
   CHECK(course_test::eventually(5s, [] { return watched_for(EPOLLOUT) == 0; }));
 }
