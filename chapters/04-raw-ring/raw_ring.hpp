@@ -83,7 +83,8 @@ class raw_ring {
   }
 
   // How many SQEs we have handed out that the kernel has not taken yet. A relaxed load is enough:
-  // no code reads or writes an SQE because of this number.
+  // no code reads or writes an SQE because of this number. (try_get_sqe() would, so it needs its
+  // own load of the head.)
   [[nodiscard]] std::uint32_t unsubmitted() const noexcept {
     return sq_tail_ - std::atomic_ref{*at_.sq.head}.load(std::memory_order_relaxed);
   }
