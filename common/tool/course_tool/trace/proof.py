@@ -99,7 +99,9 @@ def _miscounted(chosen: figure.Figure, folder: Path) -> str | None:
 
 def _differs_by_clang(chosen: figure.Figure, folder: Path) -> str | None:
     clang = BuildFolder("trace-clang")
-    clang.configure(PRESET, CMAKE_CXX_COMPILER=builds.newest_clang() or "")
+    # By ld: gold would look for our taps in shared libraries, too.
+    compiler = builds.newest_clang() or ""
+    clang.configure(PRESET, CMAKE_CXX_COMPILER=compiler, CMAKE_EXE_LINKER_FLAGS="")
     built = clang.build([_target(chosen)])
     if built.returncode != 0:
         return builds.build_failure(built.stdout + built.stderr)
