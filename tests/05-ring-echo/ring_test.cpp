@@ -153,6 +153,14 @@ std::string reserve_one(ring& full) {
   return "reserve() found room";
 }
 
+// Fills the queue, and asks for room: the kernel's thread is as far as `pace` says.
+void reserve_beside(course_test::poller_pace pace) {
+  ring full{tiny_sqpoll};
+  const course_test::scripted_poller thread{pace};
+  for (std::uint64_t i = 0; i < 4; ++i) add_nop(full, i);
+  full.reserve(1);
+}
+
 // What a call that may throw leaves behind.
 void reserve_in_vain(ring& full) {
   try {
@@ -283,24 +291,18 @@ TEST_CASE("05.4 making room does not wait for anything to complete", "[05.4]") {
 
 TEST_CASE("05.4 with sqpoll, reserve waits until the kernel's thread has made room", "[05.4]") {
   course_test::require_feature("sqpoll");
-  ring small{tiny_sqpoll};
-  const course_test::scripted_poller slow{course_test::poller_pace::behind};
-  for (std::uint64_t i = 0; i < 4; ++i) add_nop(small, i);
   UNSCOPED_INFO(
       "with sqpoll it is the kernel's thread that empties the queue, later than io_uring_submit() "
       "returns: reserve() calls submit(), which waits for that thread; hand_over() does not");
-  CHECK_NOTHROW(small.reserve(1));
+  CHECK_NOTHROW(reserve_beside(course_test::poller_pace::behind));
 }
 
 TEST_CASE("05.4 a submit that counts nothing has not failed", "[05.4]") {
   course_test::require_feature("sqpoll");
-  ring small{tiny_sqpoll};
-  const course_test::scripted_poller quick{course_test::poller_pace::ahead};
-  for (std::uint64_t i = 0; i < 4; ++i) add_nop(small, i);
   UNSCOPED_INFO(
       "io_uring_submit returned 0, and that is a count: with sqpoll the kernel's thread may have "
       "taken everything just before. Only a negative result is an error");
-  CHECK_NOTHROW(small.reserve(1));
+  CHECK_NOTHROW(reserve_beside(course_test::poller_pace::ahead));
 }
 
 TEST_CASE("05.4 a refusal that does not pass is an error with the call's name", "[05.4]") {
