@@ -154,12 +154,11 @@ def _course_frames(report: Sequence[str], *, is_race: bool) -> tuple[str, ...]:
 def _students_sides(accesses: Sequence[Sequence[str]]) -> list[str]:
     """A race has two sides, and the one that TSan tells first may lie deep in the course's code. So
     of each side the student's line that is nearest to the access, and the nearer one first."""
-    lines = [
-        next((at, frame) for at, frame in enumerate(stack) if frame.startswith("chapters/"))
+    lines = (
+        next(((at, line) for at, line in enumerate(stack) if line.startswith("chapters/")), None)
         for stack in accesses
-        if any(frame.startswith("chapters/") for frame in stack)
-    ]
-    return [frame for _, frame in sorted(lines, key=lambda each: each[0])]
+    )
+    return [line for _, line in sorted(filter(None, lines), key=lambda each: each[0])]
 
 
 def _take_children(lines: Sequence[str]) -> tuple[list[str], tuple[Child, ...]]:
