@@ -56,10 +56,16 @@ endfunction()
 function(course_tests number)
   add_executable(${number}-cases ${ARGN})
   target_link_libraries(${number}-cases PRIVATE chapter-${number} test-support)
-  target_precompile_headers(${number}-cases REUSE_FROM test-headers)
+  course_reuse_test_headers(${number}-cases)
   get_property(programs GLOBAL PROPERTY COURSE_PROGRAMS_${number})
   add_custom_target(${number}-tests DEPENDS ${number}-cases ${programs})
   course_discover_tests(${number}-cases ${number})
+endfunction()
+
+# A program of tests takes the precompiled headers of all tests, and so has to have their options.
+function(course_reuse_test_headers target)
+  target_compile_options(${target} PRIVATE ${COURSE_TESTS_OPTIONS})
+  target_precompile_headers(${target} REUSE_FROM test-headers)
 endfunction()
 
 # Each case of a Catch2 program becomes a CTest test with a label and the time limit of all tests.

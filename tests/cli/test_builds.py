@@ -350,3 +350,12 @@ def test_a_sanitizers_report_names_the_line(tmp_path: Path) -> None:
     report = processes.run([program], timeout_s=60, env=builds.report_options()).stderr
     assert "heap-use-after-free" in report
     assert "main.cpp:4" in report
+
+
+def test_what_a_killed_test_leaves_is_removed(tmp_path: Path) -> None:
+    program = tmp_path / "01-cases"
+    program.write_text('#!/bin/sh\nmkdir "$TMPDIR/site"\necho "$TMPDIR"\nkill -SEGV $$\n')
+    program.chmod(0o755)
+    result = ctests.run_case(program, "it crashes", timeout_s=30, env={})
+    assert result.status == "crashed"
+    assert "course-tests-" in result.output and not Path(result.output.strip()).exists()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from conftest import ROOT
 from course_tool import builds, paths, reporting
-from course_tool.chapters import load_chapter
+from course_tool.chapters import all_chapters, load_chapter
 from course_tool.ctests import TestResult
 from course_tool.errors import CourseError
 from course_tool.groups import Group
@@ -308,9 +308,20 @@ def test_a_run_is_compared_with_the_solutions(bench: Bench, played: Events) -> N
 
 
 def test_a_chapter_without_coroutines_or_ring_says_so() -> None:
-    assert not commands.can_trace(load_chapter(ROOT / "solutions" / "01-blocking-echo"))
+    assert not commands.can_trace(load_chapter(ROOT / "solutions" / "01-blocking-echo"), "01.1")
     with pytest.raises(CourseError, match="Chapter 01 has neither"):
         commands.trace("01", [], solution=False, compare=False, as_text=False)
+
+
+def test_a_trace_is_offered_where_the_program_runs_the_task() -> None:
+    offered = {
+        task.id
+        for chapter in all_chapters()
+        for task in chapter.tasks
+        if commands.can_trace(chapter, task.id)
+    }
+    assert {"05.1", "06.4", "07.2"} <= offered
+    assert "06.5" not in offered, "what ./course trace 06 records has no promise in it"
 
 
 @pytest.mark.parametrize(("status", "suggests"), [("timeout", True), ("failed", False)])

@@ -224,7 +224,7 @@ def test_an_entry_that_is_not_whole_is_refused(tmp_path: Path, head: str, senten
         (HEAD.replace("01.1\n", "01.9\n", 1) + DIFF, "01.9-x.patch", "is no task of any"),
         (HEAD + DIFF, "01.2-x.patch", "has to begin with its task, 01.1-"),
         (HEAD.replace("the sum is too small", "sum") + DIFF, "01.1-x.patch", "in any output"),
-        (HEAD + "# under: valgrind\n" + DIFF, "01.1-x.patch", "it takes asan"),
+        (HEAD + "# under: valgrind\n" + DIFF, "01.1-x.patch", "it takes asan or tsan"),
         (HEAD + DIFF.replace("solutions/01-first", "tests/01-first"), "01.1-x.patch", "it changes"),
     ],
 )

@@ -59,6 +59,7 @@ BREAKS = [
         "auto f = [&buffer](int fd) -> task<> {\n  co_await recv(fd, buffer);\n};\n",
         "work.hpp:1: a coroutine lambda that captures",
     ),
+    (rules_cpp.typedefs, "  typedef int count;\n", "write `using name = type;`"),
     (rules_cpp.loopback_only, 'connect("10.0.0.7")\n', "10.0.0.7 is not of this machine"),
     (
         rules_python.function_length,
@@ -105,6 +106,7 @@ KEEPS = [
         "// NOLINTNEXTLINE(cppcoreguidelines-avoid-capturing-lambda-coroutines)\n"
         "auto f = [x]() -> task<int> { co_return x; };\n",
     ),
+    (rules_cpp.typedefs, "using count = int;  // no typedef\nint typedefs;\n"),
     (rules_cpp.loopback_only, '"127.0.0.1", "0.0.0.0", "192.0.2.1", "256.1.1.1", "1.2.3"\n'),
     (rules_python.function_length, "def short():\n" + "    x = 1\n" * 59),
     (rules_python.processes, 'subprocess.run(["ls"], timeout=1)\n'),

@@ -18,6 +18,15 @@ std::vector<client> connect_and_echo(const server_process& server, std::size_t c
   return clients;
 }
 
+// Its first byte comes back, so that it is the server's client and waits in no backlog: a server
+// that has not accepted it may well leave without it.
+client connect_and_stall(std::uint16_t port) {
+  client stalled{port, small_buffers};
+  REQUIRE(stalled.echo("x") == "x");
+  REQUIRE(send_until_stalled(stalled, 2 * kernel_buffer_bytes_max()) > 0);
+  return stalled;
+}
+
 void check_stops_with_clients(int signal) {
   server_process server = start_contract_server();
   auto clients = connect_and_echo(server, 20);
@@ -76,8 +85,7 @@ TEST_CASE("bytes that arrived before SIGTERM are still echoed") {
 
 TEST_CASE("a client that never reads cannot keep it from stopping") {
   server_process server = start_contract_server();
-  client stalled{server.port(), small_buffers};
-  REQUIRE(send_until_stalled(stalled, 2 * kernel_buffer_bytes_max()) > 0);
+  client stalled = connect_and_stall(server.port());
   UNSCOPED_INFO(
       "a server that finishes requests in flight needs a time limit: after it, close the "
       "connections that are left");
@@ -86,8 +94,7 @@ TEST_CASE("a client that never reads cannot keep it from stopping") {
 
 TEST_CASE("a second SIGTERM ends it at once") {
   server_process server = start_contract_server();
-  client stalled{server.port(), small_buffers};
-  REQUIRE(send_until_stalled(stalled, 2 * kernel_buffer_bytes_max()) > 0);
+  client stalled = connect_and_stall(server.port());
   server.send_signal(SIGTERM);
   // Two pending signals of one kind are one signal: the first must have reached the server.
   const auto delivered = [&] { return !server.alive() || !signal_pending(server.pid(), SIGTERM); };

@@ -55,7 +55,10 @@ def run_tests(
     tries: int = 1,
     env: Mapping[str, str] | None = None,
 ) -> list[TestResult]:
-    """Runs what is built in a preset: all, those with a label, those whose name matches."""
+    """Runs what is built in a preset: all, those with a label, those whose name matches.
+
+    Whatever a crashed test leaves in its temporary folder goes with ours.
+    """
     where = folder(preset)
     cpu_s = (env or {}).get(CPU_LIMIT)
     selection = [] if label is None else ["-L", f"^{re.escape(label)}$"]
@@ -73,7 +76,7 @@ def run_tests(
             finished = processes.run(
                 processes.limited(args, int(cpu_s)) if cpu_s else args,
                 timeout_s=RUN_TIMEOUT_S,
-                env={**PLAIN_ENV, **(env or {})},
+                env={**PLAIN_ENV, **(env or {}), "TMPDIR": scratch},
                 on_line=_Counter(steps).see,
             )
         if not junit.is_file():
@@ -91,10 +94,14 @@ def run_tests(
 def run_case(program: Path, name: str, *, timeout_s: float, env: Mapping[str, str]) -> TestResult:
     """Runs one case of a Catch2 program, without CTest."""
     escaped = re.sub(r"([\\,\[\]])", r"\\\1", name)
-    try:
-        ended = processes.run([program, escaped], timeout_s=timeout_s, cwd=program.parent, env=env)
-    except CourseError as error:
-        return TestResult(name, "timeout", timeout_s, str(error), ())
+    with tempfile.TemporaryDirectory(prefix="course-tests-") as scratch:
+        own = {**env, "TMPDIR": scratch}
+        try:
+            ended = processes.run(
+                [program, escaped], timeout_s=timeout_s, cwd=program.parent, env=own
+            )
+        except CourseError as error:
+            return TestResult(name, "timeout", timeout_s, str(error), ())
     output = ended.stdout + ended.stderr
     if ended.returncode == CATCH2_SKIPPED:
         return TestResult(name, "skipped", ended.seconds, _skip_reason(output), ())

@@ -17,6 +17,7 @@ from course_tool.paths import DOCS
 from course_tool.trace import events, figure, scenario
 from course_tool.trace.drawing import Drawing, Layout
 from course_tool.trace.model import State, last_state
+from course_tool.verify.memory import included
 
 VIOLATIONS_SHOWN = 5
 COMPARED = ("e", "op", "flags", "depth")  # of two runs' events, beside the frames' functions
@@ -51,8 +52,16 @@ def trace(name: str, args: Sequence[str], *, solution: bool, compare: bool, as_t
     return 1 if wrong else 0
 
 
-def can_trace(chapter: Chapter) -> bool:
-    return bool(_scenarios(chapter))
+def can_trace(chapter: Chapter, key: str) -> bool:
+    """Whether what a chapter records by itself has the code of a task in it; what is of no task,
+    such as the echo contract, is about the whole program."""
+    files = {f"solutions/{chapter.folder}/{task.file}" for task in chapter.tasks if task.id == key}
+    return any(files.issubset(_made_of(chapter, each)) for each in _scenarios(chapter))
+
+
+def _made_of(chapter: Chapter, what: Scenario) -> list[str]:
+    """The source of its program, which is called like it, and all headers of that."""
+    return included(f"solutions/{chapter.folder}/{what.program.replace('-', '_')}.cpp")
 
 
 def _scenarios(chapter: Chapter) -> tuple[Scenario, ...]:

@@ -13,7 +13,8 @@ A patch begins with its entry in the catalogue, and goes on with a diff against 
 The mistake is made in a copy of the solution; the named test must then be red and its output must
 hold the phrase. A crash is red; a test that hangs until it is stopped is not, however short that
 limit: a student would wait for it without learning why. So each step of a test that a mistake can
-make wait has its own deadline. `# under: asan` asks for a build that finds misuse of memory.
+make wait has its own deadline. `# under: asan` asks for a build that finds misuse of memory, and
+`# under: tsan` for one that finds data races.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from course_tool.verify.variants import Origin, Variant, origin
 CATALOGUE = TESTS / "mistakes"
 REQUIRED = ("task", "mistake", "caught-by", "says")
 OPTIONAL = ("under",)
+SANITIZERS = ("asan", "tsan")
 PHRASE_LETTERS_MIN = 8
 
 _ENTRY = re.compile(r"# (?P<key>[a-z-]+): (?P<value>.*\S)\s*$")
@@ -52,7 +54,7 @@ class Mistake:
     sentence: str
     caught_by: str  # the name of the test that must go red
     says: str  # what its output must hold
-    under: str  # "" or "asan"
+    under: str  # "" or one of SANITIZERS
 
     @property
     def name(self) -> str:
@@ -98,8 +100,9 @@ def mistake_problems(mistake: Mistake, chapters: Sequence[Chapter]) -> list[str]
         problems.append(
             f"{name}: `# says: {mistake.says}` is found in any output; name a longer phrase."
         )
-    if mistake.under not in ("", "asan"):
-        problems.append(f"{name}: `# under: {mistake.under}` is unknown; it takes asan.")
+    if mistake.under not in ("", *SANITIZERS):
+        known = " or ".join(SANITIZERS)
+        problems.append(f"{name}: `# under: {mistake.under}` is unknown; it takes {known}.")
     inside = f"solutions/{tasks[mistake.task].folder}/"
     for path in _PATCHED.findall(mistake.file.read_text(encoding="utf-8")):
         if not path.startswith(inside):

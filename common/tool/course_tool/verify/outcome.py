@@ -112,11 +112,11 @@ _Named = TypeVar("_Named", bound=_HasName)
 def check_all(
     outcome: Outcome, what: str, those: Sequence[_Named], problem: Callable[[_Named], str | None]
 ) -> None:
-    """Checks each by `problem`, several at once: one more than there are processors, as now and
-    then one waits for a deadline."""
+    """Checks each by `problem`, two at a time for each processor: many of them wait for a
+    deadline."""
     with (
         console.progress(what, total=len(those)) as steps,
-        ThreadPoolExecutor(cores() + 1) as pool,
+        ThreadPoolExecutor(2 * cores()) as pool,
     ):
         for done, found in enumerate(pool.map(problem, those), start=1):
             steps.at(done, len(those), those[done - 1].name)

@@ -104,6 +104,15 @@ def loopback_only(source: Source) -> Iterator[str]:
             )
 
 
+_TYPEDEF = re.compile(r"^\s*typedef\b", re.MULTILINE)
+
+
+def typedefs(source: Source) -> Iterator[str]:
+    """clang-tidy's check of it looks at every declaration of every header, for a second a file."""
+    for match in _TYPEDEF.finditer(source.text):
+        yield source.at(source.line_of(match.end()), "write `using name = type;`, no typedef.")
+
+
 PUBLIC_HEADERS = ("solutions/*.hpp", "common/*.hpp")
 
 RULES = (
@@ -111,5 +120,6 @@ RULES = (
     Rule("length of solutions", ("solutions/*.cpp", "solutions/*.hpp"), solution_length),
     Rule("includes", ("*.cpp", "*.hpp"), includes),
     Rule("lambda coroutines", ("*.cpp", "*.hpp"), lambda_coroutines),
+    Rule("typedefs", ("*.cpp", "*.hpp"), typedefs),
     Rule("loopback only", ("tests/*.cpp", "tests/*.hpp", "tests/*.py"), loopback_only),
 )

@@ -155,7 +155,8 @@ class Origin:
 
     def _compiling(self, name: str, into: Path, variant: Variant) -> list[str]:
         file, words = self._compiled[name]
-        theirs, ours = str(self._chapters), str(variant.folder)
+        theirs = str(self._chapters / variant.chapter.folder)
+        ours = str(variant.folder / variant.chapter.folder)
         words = [word.replace(theirs, ours) for word in words]
         words[words.index("-o") + 1] = str(into)
         if file.name in variant.files:
@@ -168,8 +169,8 @@ class Origin:
 
 
 def origin(under: str = "") -> Origin:
-    """As a student builds, or with the sanitizer under which verify builds anyway."""
-    if under == "asan":
-        return Origin(build_folder("asan"), ROOT, "solutions")
+    """As a student builds, or with a sanitizer under which verify builds anyway."""
+    if under:
+        return Origin(build_folder(under), ROOT, "solutions")
     tree, folder = student_build({each: solution_texts(each) for each in all_chapters()})
     return Origin(folder, tree.root, "chapters")
