@@ -127,7 +127,9 @@ def student_build(texts: Mapping[Chapter, Mapping[str, str]]) -> tuple[Tree, Bui
     tree.make()
     for chapter, each in texts.items():
         tree.write_chapter(chapter, each)
-    folder.configure("student", tree.root, CMAKE_CXX_FLAGS_DEBUG="-Og")
+    folder.configure(
+        "student", tree.root, CMAKE_CXX_FLAGS_DEBUG="-Og", COURSE_PROGRAM_HEADERS="ON"
+    )
     return tree, folder
 
 

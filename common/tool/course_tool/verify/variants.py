@@ -96,7 +96,7 @@ class Origin:
 
     def build_shared(self, variants: Iterable[Variant]) -> None:
         """Builds what the variants take as it is: libraries, objects, precompiled headers."""
-        shared = {"test-headers"}
+        shared = {"test-headers", "program-headers"}
         for variant in variants:
             for program in variant.programs:
                 made = self._made(program, variant)
