@@ -2,8 +2,8 @@
 // Asks a ring's kernel which operations it knows, instead of guessing from the kernel's version.
 // Owns     the kernel's answer, by value.
 // Errors   ask() throws refused; a kernel before 5.6 cannot be asked and says EINVAL.
-// Rule     an operation that exists may still lack one of its flags. Only a try can show that, and
-//          ./course doctor tries.
+// Rule     the kernel may know an operation, but not all of its flags. Only a try can show that,
+//          and ./course doctor tries.
 // See      io_uring_register(2) IORING_REGISTER_PROBE
 #pragma once
 
@@ -35,15 +35,15 @@ class probe_answer {
 };
 
 // Asks the ring's kernel, by register_with(ring_fd, IORING_REGISTER_PROBE, address, count). The
-// address is that of the answer's io_uring_probe, which must be all zeros. The count is the room in
-// it, in entries and not in bytes: opcodes_max. A negative result is thrown, as
-// refused{"io_uring_register PROBE", result}.
+// address is that of the answer's io_uring_probe, which must be all zeros. The count is the number
+// of entries (not of bytes) for which the answer has room: opcodes_max. If the result is negative,
+// throws refused{"io_uring_register PROBE", result}.
 [[nodiscard]] inline probe_answer ask(int ring_fd) {
   COURSE_TODO("04.2");
 }
 
-// Whether the kernel knows this operation. It has filled in the first `ops_len` entries of the
-// array `ops`. If it supports an operation, the `flags` of that entry have IO_URING_OP_SUPPORTED.
+// Whether the kernel knows this operation. The kernel has filled in the first `ops_len` entries of
+// the array `ops`. If it knows an operation, that entry's `flags` have IO_URING_OP_SUPPORTED.
 [[nodiscard]] inline bool knows(const probe_answer& answer, unsigned opcode) noexcept {
   COURSE_TODO("04.2");
 }

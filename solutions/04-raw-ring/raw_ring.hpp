@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Both queues of a ring: take an SQE, publish it, enter the kernel, reap what completed.
 // Owns     nothing: a ring_memory owns the memory and the descriptor behind the view.
-// Lifetime it must not outlive that memory. What an SQE points at lives until its CQE was reaped.
+// Lifetime it must not outlive that memory. A request's buffer must live until its CQE is reaped.
 // Threads  one: no other thread of the program touches this ring. The kernel does, all the time.
 // Errors   a temporary failure (a signal, a full CQ, too little memory) is a value of `entered`.
 //          Any other is thrown as refused.
@@ -36,8 +36,8 @@ struct raw_completion {
 enum class entered {
   ok,               // 0 or more SQEs were taken
   interrupted,      // EINTR: a signal came while it waited
-  cq_is_full,       // EBUSY: more has completed than fits; it is kept until you have reaped
-  short_of_memory,  // EAGAIN: no request could be made now; completions give some back
+  cq_is_full,       // EBUSY: the CQ is full; the kernel keeps the other completions until you reap
+  short_of_memory,  // EAGAIN: no memory for a request now; requests that complete free some
 };
 
 class raw_ring {
@@ -46,8 +46,8 @@ class raw_ring {
       : at_{view}, sq_tail_{*view.sq.tail}, cq_head_{*view.cq.head} {}
   raw_ring(raw_ring&&) = delete;  // two copies of sq_tail_ would hand out the same SQE twice
 
-  // The next free SQE, all zeros, after its number was written into its slot of the SQ array. Null
-  // while the queue is full. The kernel does not see the SQE before publish().
+  // Returns the next free SQE, all zeros, or null while the queue is full. Writes the SQE's number
+  // into its slot of the SQ array. The kernel does not see the SQE before publish().
   [[nodiscard]] ::io_uring_sqe* try_get_sqe() noexcept {
     // --8<-- [start:task-04-3]
     // Pairs with the kernel's release of the SQ head: it has read the SQEs before it.
@@ -71,11 +71,11 @@ class raw_ring {
     // --8<-- [end:task-04-3b]
   }
 
-  // Publishes, and calls enter() once, however that ends. The kernel takes every SQE that it has
-  // not taken yet: unsubmitted() counts them. It waits until `wanted` CQEs are there, and moves
-  // completions that had overflowed into the CQ. You decide when that takes the flag
-  // IORING_ENTER_GETEVENTS. Returns how the call ended, if `entered` has a name for that. Any
-  // other failure is thrown, as refused{"io_uring_enter", result}.
+  // Publishes, and calls enter() once, even if that fails. In this call the kernel takes all SQEs
+  // that it has not taken yet (unsubmitted() counts them), waits until `wanted` CQEs are there, and
+  // moves overflowed completions into the CQ. You decide when the call needs the flag
+  // IORING_ENTER_GETEVENTS. Returns how the call ended, if `entered` has a name for that. Throws
+  // any other failure, as refused{"io_uring_enter", result}.
   entered submit_and_wait(unsigned wanted) {
     publish();
     // --8<-- [start:task-04-3c]
@@ -89,8 +89,8 @@ class raw_ring {
     // --8<-- [end:task-04-3c]
   }
 
-  // Copies completions into `into`, the oldest first and as many as there are and fit, and then
-  // gives their slots back by one store of the head. Returns how many; does not enter the kernel.
+  // Copies completions into `into`, the oldest first, until none is left or `into` is full; then
+  // gives their slots back by one store of the head. Returns how many. Does not enter the kernel.
   std::size_t reap(std::span<raw_completion> into) noexcept {
     // --8<-- [start:task-04-4]
     // Pairs with the kernel's release of the CQ tail: the CQEs before it are whole.
@@ -110,8 +110,8 @@ class raw_ring {
 
   // Returns the next completion, and only that: others stay in the queue. Does not enter the kernel
   // if one is there. If there is none, submits the SQEs that were taken, and sleeps until one has
-  // come. You decide what follows each way in which a call can end; see `entered`. (Without a
-  // request in flight it would sleep for ever.)
+  // come. You decide what to do after each value of `entered`. (Without a request in flight it
+  // would sleep for ever.)
   raw_completion wait() {
     // --8<-- [start:task-04-4b]
     raw_completion next;
@@ -120,9 +120,9 @@ class raw_ring {
     // --8<-- [end:task-04-4b]
   }
 
-  // How many SQEs we have handed out that the kernel has not taken yet. A relaxed load is enough:
-  // no code reads or writes an SQE because of this number. (try_get_sqe() would, so it needs its
-  // own load of the head.)
+  // How many SQEs we have handed out that the kernel has not taken yet. A relaxed load is enough,
+  // because no code decides by this number whether it may write into an SQE. (try_get_sqe() does
+  // decide that, and so has a load of its own.)
   [[nodiscard]] std::uint32_t unsubmitted() const noexcept {
     return sq_tail_ - std::atomic_ref{*at_.sq.head}.load(std::memory_order_relaxed);
   }

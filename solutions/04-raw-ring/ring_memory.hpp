@@ -4,8 +4,8 @@
 // Lifetime every ring_view points into it: it outlives them all.
 // Threads  none of its own; each pointer of a view says which side writes there.
 // Errors   the constructors throw refused, or std::system_error if a mapping fails.
-// Rule     all sizes and offsets come from the kernel's answer in io_uring_params: it may have
-//          rounded up what was asked for, and it alone knows where in the mappings things are.
+// Rule     take all sizes and offsets from the kernel's answer in io_uring_params: the kernel may
+//          round up the sizes, and it alone knows where each part lies in the mappings.
 // See      io_uring_setup(2), io_uring(7)
 #pragma once
 
@@ -71,8 +71,8 @@ class ring_memory {
   [[nodiscard]] const ::io_uring_params& params() const noexcept { return params_; }
 
   // Asks the kernel, by setup(), for a ring as `params` describe it. The kernel writes its answer
-  // into the same params. A result of 0 or more is the ring's descriptor. A negative one is thrown,
-  // as refused{"io_uring_setup", result}.
+  // into the same params. A result of 0 or more is the ring's descriptor. If it is negative, throws
+  // refused{"io_uring_setup", result}.
   static common::unique_fd create(unsigned entries, ::io_uring_params& params) {
     // --8<-- [start:task-04-1]
     const int fd = setup(entries, params);
@@ -87,7 +87,7 @@ class ring_memory {
   // and IORING_OFF_SQES. The SQ's ring ends with its array, which begins at sq_off.array: one
   // std::uint32_t for each of sq_entries. The CQ's ring ends with its CQEs, at cq_off.cqes. If
   // `features` has IORING_FEAT_SINGLE_MMAP, one mapping at the SQ's offset holds both rings, and
-  // cq_ stays empty. You decide how large that one has to be.
+  // cq_ stays empty. You decide how large that mapping has to be.
   void map() {
     // --8<-- [start:task-04-1b]
     const std::size_t sq_bytes = params_.sq_off.array + params_.sq_entries * sizeof(std::uint32_t);
@@ -113,8 +113,8 @@ class ring_memory {
             .entries = params_.sq_entries};
   }
 
-  // The same for the completion queue, by the offsets in params_.cq_off. It is in cq_, or in sq_ if
-  // both share a mapping: then cq_.valid() is false.
+  // The same for the completion queue, by the offsets in params_.cq_off. The queue is in cq_, or in
+  // sq_ if both queues share a mapping: then cq_.valid() is false.
   [[nodiscard]] completion_view completion() const noexcept {
     // --8<-- [start:task-04-1c]
     const ::io_cqring_offsets& offsets = params_.cq_off;
