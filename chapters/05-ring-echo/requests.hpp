@@ -4,8 +4,8 @@
 // Lifetime descriptor and buffer must stay until the request's completion has been handled.
 // Threads  the ring's.
 // Errors   std::system_error from ring::get_sqe(); how a request ends is its completion's `res`.
-// Rule     prepare first, then set user_data. The sockets are blocking: the kernel waits for the
-//          program, so O_NONBLOCK gains nothing, and on older kernels it can bring -EAGAIN.
+// Rule     prepare first, then set user_data. The sockets block: the kernel does the waiting,
+//          so O_NONBLOCK gains nothing, and on older kernels it can bring -EAGAIN.
 // See      io_uring_prep_accept(3), io_uring_prep_recv(3), io_uring_prep_send(3)
 #pragma once
 
@@ -39,7 +39,7 @@ inline void request_send(ring& to, const slot_id& whose, const ring_connection& 
   ::io_uring_sqe_set_data64(&sqe, pack({operation::send, whose}));
 }
 
-// Completes once `fd` is readable, and reads nothing: a stop_signal stays readable.
+// The poll completes once `fd` is readable. It reads nothing, so a stop_signal stays readable.
 inline void request_stop_poll(ring& to, int fd) {
   ::io_uring_sqe& sqe = to.get_sqe();
   ::io_uring_prep_poll_add(&sqe, fd, POLLIN);

@@ -6,8 +6,8 @@
 // Threads  the one that made it; with ring_mode::defer the kernel enforces that, by EEXIST.
 // Errors   std::system_error if the ring cannot be made or the kernel refuses it for good; how a
 //          request ended is the `res` of its completion.
-// Rule     get_sqe() may submit what was prepared before. Requests that must stay together, such as
-//          a linked chain, reserve() their room first.
+// Rule     get_sqe() may submit earlier requests. For requests that must stay together, such as a
+//          linked chain, first reserve() room for all of them.
 // See      io_uring_setup(2), io_uring_enter(2), io_uring_submit_and_wait_timeout(3)
 #pragma once
 
@@ -51,16 +51,16 @@ class ring {
     return *::io_uring_get_sqe(&ring_);
   }
 
-  // Makes room for `count` submissions, so that the next `count` get_sqe() do not submit. Calls
-  // submit(), at most attempts_max times: one call may not be enough. If there still is no room,
-  // throws, by common::throw_error(EAGAIN, "the submission queue stays full").
+  // Makes room for `count` SQEs, so that the next `count` calls of get_sqe() do not submit. Calls
+  // submit() at most attempts_max times, because one call may not be enough. If there is still no
+  // room, throws, by common::throw_error(EAGAIN, "the submission queue stays full").
   void reserve(unsigned count) {
     assert(count <= ring_.sq.ring_entries && "the submission queue is smaller than that");
     if (::io_uring_sq_space_left(&ring_) >= count) return;
     COURSE_TODO("05.4");
   }
 
-  // Submits what was prepared and waits for a completion, in one system call.
+  // Submits the requests that were prepared, and waits for a completion, in one system call.
   [[nodiscard]] wake submit_and_wait(std::optional<std::chrono::milliseconds> at_most = {});
 
   // Returns copies of all completions that are there: the code that handles them may submit.
@@ -80,15 +80,15 @@ class ring {
   static constexpr int attempts_max = 1000;
   static constexpr std::chrono::milliseconds memory_pause_ms{1};
 
-  // Hands everything prepared to the kernel, and waits for no completion.
+  // Hands all prepared requests to the kernel, and waits for no completion.
   void submit() {
     hand_over();
     if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller(ring_);  // only now is there room
   }
 
-  // One io_uring_submit(&ring_), which returns a count, 0 included, or -errno. After three errors
-  // the caller tries again: EINTR, EBUSY, EAGAIN. You decide after which of them hold_completions()
-  // has to come first. Any other is thrown, by common::throw_error(submitted, "io_uring_enter").
+  // Calls io_uring_submit(&ring_) once. It returns a count, which may be 0, or -errno. After EINTR,
+  // EBUSY and EAGAIN the caller tries again; you decide which of these need hold_completions()
+  // first. Throws any other error, by common::throw_error(submitted, "io_uring_enter").
   void hand_over() {
     COURSE_TODO("05.4");
   }
@@ -109,8 +109,8 @@ class ring {
   }
 
   ::io_uring ring_{};
-  std::vector<completion> reaped_;  // what reap() gave out last
-  std::vector<completion> held_;    // fetched while making room, not yet given out
+  std::vector<completion> reaped_;  // what reap() returned last
+  std::vector<completion> held_;    // fetched while making room, not yet returned
 };
 
 inline ring::ring(const ring_options& options) {
@@ -125,7 +125,7 @@ inline ring::~ring() {
 }
 
 inline wake ring::submit_and_wait(std::optional<std::chrono::milliseconds> at_most) {
-  if (!held_.empty()) {  // fetched to make room: the next one to come may depend on these
+  if (!held_.empty()) {  // the next completion may come only after these are handled
     submit();
     return wake::completions;
   }
@@ -148,7 +148,7 @@ inline wake ring::submit_and_wait(std::optional<std::chrono::milliseconds> at_mo
       return wake::signal;
     case EBUSY:  // completions overflowed, and there is no room for all of them: reap first
       return wake::completions;
-    case EAGAIN:  // no memory for a request now; what was not taken is still in the queue
+    case EAGAIN:  // no memory for a request now; requests not taken stay in the queue
       hold_completions();
       return wake::overloaded;
     default:

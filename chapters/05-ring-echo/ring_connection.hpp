@@ -3,7 +3,7 @@
 // Owns     the socket and the buffer.
 // Lifetime it must stay where it is while its request is in flight; the kernel knows the buffer.
 // Threads  the loop's thread.
-// Errors   none thrown; for a connection that fails, the answer is next::close.
+// Errors   none thrown; if the connection has failed, the answer is next::close.
 // Rule     receive, then send all of it, then receive: one request in flight, one buffer. A client
 //          that does not read its echoes is not read from either.
 // See      recv(2), send(2), io_uring_enter(2) for what `res` holds
@@ -33,8 +33,8 @@ class ring_connection {
   explicit ring_connection(common::unique_fd socket) noexcept : socket_{std::move(socket)} {}
   ring_connection(ring_connection&&) = delete;  // the kernel holds the buffer's address
 
-  // A recv has completed. What came is to be sent. EOF and most failures close the connection.
-  // After a passing one (EINTR, EAGAIN) the recv is tried again.
+  // A recv has completed. The bytes that came are to be sent. EOF and most failures close the
+  // connection. After a passing failure (EINTR, EAGAIN) the recv is tried again.
   [[nodiscard]] next on_recv(std::int32_t res) {
     if (res == 0) return next::close;
     if (res < 0) return is_passing(res) ? next::recv : next::close;

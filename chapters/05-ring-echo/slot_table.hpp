@@ -4,8 +4,8 @@
 // Lifetime a tenant stays at its address until erase(): the kernel may hold pointers into it.
 // Threads  one.
 // Errors   std::length_error if user_data has no room for another slot; std::bad_alloc.
-// Rule     user_data holds no descriptor's number: the kernel gives it to the next client as soon
-//          as it is free. A slot that is used again has a new generation: an old id finds nothing.
+// Rule     user_data holds no descriptor's number, because the kernel gives a free number to the
+//          next client. A slot that is used again has a new generation, so an old id finds nothing.
 // See      io_uring_sqe_set_data64(3)
 #pragma once
 

@@ -3,7 +3,7 @@
 // Owns     the listener, the ring, and every connection through connections_.
 // Lifetime run() returns when a stop was asked for and no request is in flight.
 // Threads  only the thread that made it may call run().
-// Errors   std::system_error if the ring or the listener fails; a client's error ends only it.
+// Errors   std::system_error if the ring or the listener fails; a client's error ends that client.
 // Rule     a connection has exactly one request in flight, and is erased only when that request's
 //          completion is handled: the kernel holds the address of its buffer until then.
 // See      io_uring(7), io_uring_enter(2)
@@ -50,7 +50,7 @@ class ring_echo {
   // --8<-- [start:turn]
   // One round of the loop: one system call, then everything that has completed.
   void turn() {
-    (void)ring_.submit_and_wait(wait_at_most());  // the next two lines act on either reason to wake
+    (void)ring_.submit_and_wait(wait_at_most());  // the next two lines look at what ended it
     for (const completion& done : ring_.reap()) handle(done);
     if (wake_at_ && clock::now() >= *wake_at_) on_wake_up();
   }
@@ -102,7 +102,7 @@ class ring_echo {
   // common::throw_error(res, "accept").
   void on_accept(std::int32_t res) {
     accepting_ = false;
-    common::unique_fd client{res};  // a negative one closes nothing
+    common::unique_fd client{res};  // a negative number closes nothing
     if (stopping()) return;
     // --8<-- [start:task-05-2b]
     if (client.valid()) {
@@ -128,8 +128,8 @@ class ring_echo {
     accepting_ = true;
   }
 
-  // Requests no accept until a client leaves, or for accept_retry_ms: the last descriptor of the
-  // machine may be another process's.
+  // Requests no accept until a client leaves, or accept_retry_ms have passed. (Another process may
+  // free a descriptor meanwhile.)
   void pause_accepting() { wake_at_ = clock::now() + accept_retry_ms; }
 
   // Closes the connection. If accepting was paused, the loop accepts again at once.
@@ -139,8 +139,8 @@ class ring_echo {
   }
 
   // Accepts no client any more. After SHUT_RD a recv gives what has arrived and then EOF, so most
-  // connections end by themselves. Linux still delivers bytes that come later: only the grace
-  // period bounds a client that keeps sending.
+  // connections end by themselves. Linux still delivers bytes that come later, so only the grace
+  // period stops a client that keeps sending.
   void begin_stop() {
     stop_ = stop_phase::draining;
     wake_at_ = clock::now() + stop_grace_ms;
