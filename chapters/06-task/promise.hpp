@@ -55,8 +55,8 @@ class promise {
   }
 
  private:
-  // Publishes the result, and resumes the coroutine that waits for it, if there is one yet. Nothing
-  // of *this may be touched afterwards: the coroutine may have ended, and destroyed it.
+  // Publishes the result, and resumes the coroutine that waits for it, if there is one yet. After
+  // that, touches no member: the coroutine may have ended, and may have destroyed *this.
   void settle() {
     const running_coroutines here;  // a coroutine that continues here may not block this thread
     COURSE_TODO("06.5");
@@ -82,7 +82,7 @@ class promise<T, Word>::awaiter {
  public:
   explicit awaiter(promise& awaited) noexcept : promise_{awaited} {}
   awaiter(awaiter&&) = delete;  // the destructor withdraws once
-  // If the frame is destroyed while it waits, settle() must find nobody.
+  // If the frame is destroyed while it waits, settle() must find `nobody`.
   ~awaiter() {
     if (waiting_ == nullptr) return;
     promise_.state_.compare_exchange_strong(waiting_, nobody, std::memory_order_relaxed);
@@ -90,8 +90,8 @@ class promise<T, Word>::awaiter {
 
   bool await_ready() const noexcept { return promise_.is_settled(); }
 
-  // Leaves `awaiting` for settle() and returns true: the coroutine stays suspended. If settle() was
-  // faster, leaves nothing and returns false: the coroutine continues at once.
+  // Leaves `awaiting` for settle() and returns true, so the coroutine stays suspended. If settle()
+  // was faster, leaves nothing and returns false, so the coroutine continues at once.
   bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
     assert(!promise_.somebody_waits() && "two coroutines await one promise");
     waiting_ = awaiting.address();  // first: after the exchange the frame may go on, and be gone

@@ -4,7 +4,7 @@
 // Lifetime the scope in which coroutines are resumed.
 // Threads  any; each thread has a count of its own.
 // Errors   forbid_blocking() throws std::logic_error on a marked thread.
-// Rule     make one around every resume() in ordinary code. A resume() without one is not noticed.
+// Rule     make one around every resume() in ordinary code. Nothing reports a resume() without one.
 #pragma once
 
 #include <stdexcept>

@@ -26,7 +26,7 @@ template <typename T>
 T sync_wait(task<T> awaited);
 
 // Starts all tasks in order, blocks until the last has ended, and returns their results in the same
-// order. If some threw, it then throws the exception of the first of them in that order.
+// order. If tasks have thrown, it then throws the exception of the first such task in that order.
 template <typename T>
   requires std::is_object_v<T>  // a vector cannot hold void or references
 std::vector<T> sync_wait_all(std::vector<task<T>> awaited);
@@ -55,7 +55,7 @@ struct sync_wait_frame::promise_type {
   struct notifier {
     bool await_ready() const noexcept { return false; }
 
-    // The task has ended: tells the countdown that start() was given; then the frame may be gone.
+    // The task has ended. Tells the countdown that start() was given; then the frame may be gone.
     void await_suspend(std::coroutine_handle<promise_type> frame) const noexcept {
       COURSE_TODO("06.4");
     }
@@ -81,7 +81,7 @@ inline void sync_wait_frame::start(countdown& ended) {
   frame_.resume();
 }
 
-// `result` belongs to the blocked caller, and lives until the countdown was told.
+// `result` belongs to the blocked caller, and lives until the notifier has told the countdown.
 template <typename T>
 sync_wait_frame await_into(task<T> awaited, outcome<T>& result) {
   result = co_await std::move(awaited).as_outcome();
@@ -100,7 +100,7 @@ template <typename T>
   requires std::is_object_v<T>
 std::vector<T> sync_wait_all(std::vector<task<T>> awaited) {
   running_coroutines::forbid_blocking();
-  // The rest is yours: the contract is at the declaration above. The objects that start() and
+  // You write the rest. The contract is at the declaration above. The objects that start() and
   // await_into() take by reference must stay where they are until the last task has ended.
   COURSE_TODO("06.4");
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Blocks a thread until something has happened `count` times on others.
+// Blocks a thread until other threads have called arrive() `count` times.
 // Owns     a mutex and a condition variable.
 // Lifetime it may be destroyed as soon as wait() has returned.
 // Threads  arrive(): any. wait(): any.
 // Rule     notify under the mutex: once it is unlocked, the waiter may destroy this object.
-//          (Hence no std::latch: its count_down() wakes after the count is visible.)
+//          (Hence no std::latch: its count_down() wakes the waiter after the count is visible.)
 #pragma once
 
 #include <cassert>

@@ -44,8 +44,8 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
     return *this;  // and `other` destroys the frame that we had
   }
 
-  // Destroys the frame, if there is one. Its coroutine is suspended: before its first line, in the
-  // middle, or at its end.
+  // Destroys the frame, if there is one. The coroutine is suspended then: before its first line, in
+  // the middle, or at its end.
   ~task() {
     // --8<-- [start:task-06-1b]
     if (frame_) frame_.destroy();
@@ -59,7 +59,7 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
   outcome_awaiter as_outcome() && noexcept { return outcome_awaiter{unawaited()}; }
 
  private:
-  // The frame, which must be there and must not have been started.
+  // Returns the frame, which must exist and must not have been started.
   std::coroutine_handle<promise_type> unawaited() const noexcept {
     assert(frame_ && "this task is empty: it was moved from");
     assert(!frame_.promise().is_awaited() && "this task was awaited before");
@@ -70,10 +70,10 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
 };
 
 // Awaited by the frame when its body has ended: the frame suspends for good, and its continuation
-// runs. That is never null, because it was stored before the body began.
+// runs. The continuation is never null, because it was stored before the body began.
 struct final_awaiter {
   bool await_ready() const noexcept { return false; }
-  // To return continuation() is to jump there: this function's stack frame is gone by then.
+  // Returns continuation(), and so jumps there: this function's stack frame is gone by then.
   template <typename Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
     // --8<-- [start:task-06-2b]
@@ -109,7 +109,7 @@ struct returning<void> {
 template <typename T>
 class task_promise : public returning<T> {
  public:
-  // The caller gets this as soon as the frame exists: a task that owns it.
+  // Returns a task that owns this frame. The caller gets it as soon as the frame exists.
   task<T> get_return_object() noexcept {
     // --8<-- [start:task-06-1c]
     return task<T>{std::coroutine_handle<task_promise>::from_promise(*this)};
@@ -118,7 +118,7 @@ class task_promise : public returning<T> {
 
   std::suspend_always initial_suspend() const noexcept { return {}; }  // lazy
   final_awaiter final_suspend() const noexcept { return {}; }
-  // An exception has left the body: keeps std::current_exception(), by result.set_exception().
+  // An exception has left the body. Keeps std::current_exception(), by result.set_exception().
   void unhandled_exception() noexcept {
     // --8<-- [start:task-06-3b]
     this->result.set_exception(std::current_exception());
@@ -147,7 +147,7 @@ class task<T>::awaiter {
     // --8<-- [end:task-06-2]
   }
 
-  // Gives the value of the whole co_await expression, or throws what the body threw: result.take().
+  // Returns the value of the co_await expression, or throws the body's exception: result.take().
   T await_resume() const {
     // --8<-- [start:task-06-3c]
     return frame_.promise().result.take();
