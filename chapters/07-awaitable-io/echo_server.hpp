@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An echo server of coroutines: one accepts, one waits for the stop, one serves each client.
+// An echo server of coroutines: one accepts clients, one waits for the stop, each other serves one.
 // Owns     the listener, the context, and with it every task.
 // Lifetime run() returns when a stop was asked for and all tasks have ended.
 // Threads  only the thread that made it may call run().
@@ -32,9 +32,9 @@ namespace uring {
 
 inline constexpr std::size_t echo_buffer_bytes = 4096;
 
-// Sends back the bytes that come, until there are no more or an operation fails for good: then the
-// client is lost, and no other client is affected. Receive bytes, send all of them, going on where
-// a short send stopped, and receive again. If a result is_passing(), make the request again.
+// Sends back the bytes that come, until EOF. Receive bytes and send them all: after a short send,
+// send the rest. Then receive again. If a result is_passing(), make the same request again. After
+// any other error, return: this client is lost, and no other client is affected.
 inline task<> echo_until_eof(io_handle io, int socket) {
   std::array<std::byte, echo_buffer_bytes> buffer;
   COURSE_TODO("07.6");
@@ -64,7 +64,7 @@ class echo_server {
     co_await echo_until_eof(context_, socket.get());
   }
 
-  // Accepts and spawns, until it is told to stop or there is no descriptor for the next client.
+  // Accepts clients and spawns a serve() for each, until a stop or until no descriptor is left.
   task<> accept_clients() {
     is_accepting_ = true;
     const scope_exit ended{[this] { is_accepting_ = false; }};
@@ -96,7 +96,7 @@ class echo_server {
     if (!is_accepting_ && !stops) context_.spawn(accept_clients());
   }
 
-  // Another process may have the last descriptor: to wait for a client to leave is not enough.
+  // To wait for a client to leave is not enough, because another process may have the descriptors.
   task<> accept_again_later() {
     retry_is_due_ = true;
     (void)co_await timeout_op(context_, accept_retry_ms);
@@ -104,10 +104,10 @@ class echo_server {
     accept_again();
   }
 
-  // No new clients: shutdown(2) ends the accept that waits. After SHUT_RD a client's
-  // coroutine still receives what has arrived, and then EOF, so each ends by itself. A client that
-  // goes on sending, or does not read its echo, is cut by SHUT_RDWR after a while. Operations that
-  // still wait after that are canceled.
+  // First, shutdown(2) ends the accept that waits, so that no new clients come. After SHUT_RD a
+  // client's coroutine still receives the bytes that have arrived, and then EOF, so it ends by
+  // itself. After a while SHUT_RDWR cuts off clients that go on sending or do not read their echo.
+  // Operations that still wait after that are canceled.
   task<> stop_when_asked(int stop_fd) {
     const io_result asked = co_await poll_op(context_, stop_fd, POLLIN);
     is_stopping_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs new coroutines up to their first wait. A task that starts a task, which starts another,
-// nests calls: below a certain depth the outermost call runs them, so that the stack is bounded.
+// Runs new coroutines up to their first wait. If a task starts a task, which starts another, the
+// calls nest. Beyond nested_starts_max the outermost call runs them, so that the stack is bounded.
 // Owns     nothing; it holds the handles of frames that are still to be run.
 // Lifetime a frame that is destroyed before it has run is taken out by cancel_first_run().
 // Threads  each has its own depth and its own list.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Makes a task of a function that reports by a callback: the callback's arguments are its result.
+// Makes a task of a function that reports by a callback. The callback's arguments are the result.
 // Owns     the promise that the callback settles, in the task's frame.
 // Lifetime the callback is called once, perhaps before `start` has returned. If the task has been
 //          destroyed, as when io_context::run() gives up, it must not be called any more.
 // Threads  any thread may call the callback, and the coroutine goes on there. For a task of an
 //          io_context, it must be the context's own thread.
-// Errors   what `start` throws. An error among the callback's arguments is a value like the others.
+// Errors   throws what `start` throws. An error that the callback is given is a value like others.
 // Rule     `start` either throws or calls back, never both.
 #pragma once
 

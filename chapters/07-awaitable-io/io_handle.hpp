@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a request goes, and what may end it early: the first argument of every operation.
+// The first argument of every operation: it names the request's queue, and its canceler.
 // Lifetime the queue and the canceler must outlive the operations that are started through it.
 // Threads  the one that runs the queue.
 #pragma once
@@ -23,7 +23,7 @@ class io_handle {
 
   [[nodiscard]] io_queue& queue() const noexcept { return canceler_->queue(); }
 
-  // Starts a request, unless it was canceled before: then nothing is submitted, and it is false.
+  // Starts a request. If it was canceled before, submits nothing and returns false.
   template <typename Prepare>
   [[nodiscard]] bool start(io_operation& operation, const Prepare& prepare) const {
     if (is_canceled()) return false;
@@ -31,7 +31,7 @@ class io_handle {
     return true;
   }
 
-  // A cancel that interrupts a worker thread of the kernel gives -EINTR: that is canceled, too.
+  // Makes -ECANCELED of the -EINTR that a cancel causes when it interrupts a thread of the kernel.
   [[nodiscard]] completion as_canceled(completion done) const noexcept {
     if (done.res == -EINTR && is_canceled()) done.res = -ECANCELED;
     return done;

@@ -2,7 +2,7 @@
 // From this chapter on user_data points at an io_operation, whose function gets each completion.
 // Lifetime from its start to its final completion (the one without IORING_CQE_F_MORE) it must stay
 //          where it is, because the kernel holds its address.
-// Rule     user_data is never a descriptor: its number is reused. An object in flight is not.
+// Rule     user_data is never a descriptor, because the kernel reuses the number of a closed one.
 #pragma once
 
 #include <cerrno>
@@ -22,8 +22,8 @@ class io_operation : public list_link {
   explicit io_operation(function* on_completion) noexcept : on_completion_{on_completion} {}
   io_operation(io_operation&&) = delete;  // the kernel holds our address
 
-  // A splice that is interrupted ends with ERESTARTSYS, a number that only the kernel should see.
-  // It stands for EINTR.
+  // An interrupted splice ends with ERESTARTSYS, a number that only the kernel should see. Here it
+  // is replaced by EINTR.
   void complete(completion done) {
     if (done.res == -restart_system_call) done.res = -EINTR;
     on_completion_(*this, done);

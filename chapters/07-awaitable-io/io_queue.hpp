@@ -31,12 +31,12 @@ class io_queue {
   io_queue(io_queue&&) = delete;  // operations and tasks hold its address
 
   // Prepares a request by `prepare(sqe)`, which must not throw; `operation` will be told how it
-  // ends. The next turn submits it. False if the queue is closed, and frames are being destroyed.
+  // ends. The next turn submits it. False after close(), when frames are being destroyed.
   template <typename Prepare>
   bool start(io_operation& operation, const Prepare& prepare) {
     if (is_closed_) return false;
     ::io_uring_sqe& sqe = ring_.get_sqe();
-    // An exception here would leave half a request in the queue, to be submitted as it stands.
+    // An exception here would leave half a request in the queue, and the next turn would submit it.
     [&]() noexcept { prepare(sqe); }();
     ::io_uring_sqe_set_data(&sqe, &operation);
     if (completes(sqe)) ++in_flight_;
@@ -53,7 +53,7 @@ class io_queue {
   // `canceled` asks again if a cancel is answered with -EALREADY: see cancel_reminder.hpp.
   void remind(canceler& canceled) noexcept { reminder_.remind(canceled); }
 
-  // Makes room, so that the next `count` start() are submitted together: for linked requests.
+  // Makes room for `count` requests that must be submitted together because they are linked.
   void reserve(unsigned count) { ring_.reserve(count); }
 
   // One round of the loop: one system call, then everything that has completed.
@@ -71,7 +71,7 @@ class io_queue {
   // The canceler of operations that are started under no other. It ends nothing.
   [[nodiscard]] canceler& own_canceler() noexcept { return own_canceler_; }
 
-  // How many final completions are still to be delivered, and how many messages are expected.
+  // How many final completions and expected messages are still to be delivered.
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_ + expected_; }
 
   // Ends the use of the ring: nothing is delivered or started any more. True if the kernel has no
@@ -106,15 +106,15 @@ class io_queue {
     return false;
   }
 
-  // Hands the kernel what was started and waits, both in one system call, but no longer than
-  // wait_at_most(). Then delivers everything that has completed, whatever has ended the wait.
-  // Returns why it ended.
+  // Submits the requests that were started and waits, both in one system call, but no longer than
+  // wait_at_most(). Then delivers all completions that have come, whatever has ended the wait.
+  // Returns why the wait ended.
   wake wait_and_deliver() {
     COURSE_TODO("07.1");
   }
 
-  // Gives a completion to its operation. After the final one the kernel is done with the operation,
-  // and the coroutine that it resumes may destroy it.
+  // Gives a completion to its operation. After the final completion the kernel is done with the
+  // operation, and the coroutine that complete() resumes may destroy the operation.
   void deliver(const completion& done) {
     if ((done.user_data & message_bit) != 0) return deliver_message(done);
     auto* const operation = reinterpret_cast<io_operation*>(done.user_data);
@@ -138,7 +138,7 @@ class io_queue {
     cancel_due_ = false;
   }
 
-  // While stopping: the last cancel may have missed an operation that was only about to wait.
+  // During a stop, waits are short: the last cancel may have missed an operation that began later.
   [[nodiscard]] std::optional<std::chrono::milliseconds> wait_at_most() const noexcept {
     if (is_stopping_) return cancel_again_ms;
     return std::nullopt;

@@ -4,7 +4,7 @@
 // Lifetime while it is awaited it lives in the awaiting frame, which must not be destroyed then.
 //          Descriptors and buffers must live until co_await has returned.
 // Threads  the one that runs the io_queue.
-// Errors   how it ended is the result; std::system_error if the ring takes no more requests.
+// Errors   the result says how it ended; std::system_error if the ring takes no more requests.
 // Rule     nothing is submitted before it is awaited: a request that nobody awaits leaves no trace.
 #pragma once
 
@@ -72,8 +72,8 @@ class io_awaiter : public io_operation {
 
   bool await_ready() const noexcept { return false; }
 
-  // Remembers which coroutine the completion will resume, and starts the request by its `io`, with
-  // its own `prepare`: a copy would die before the request is submitted. Returns what start()
+  // Remembers the coroutine that the completion will resume, and starts the request by its `io` and
+  // with its own `prepare` (a copy would die before the request is submitted). Returns what start()
   // returned: true suspends the coroutine, false means that the request was canceled before.
   bool await_suspend(std::coroutine_handle<> awaiting) {
     COURSE_TODO("07.2");
@@ -82,8 +82,8 @@ class io_awaiter : public io_operation {
   auto await_resume() const { return result_of(request_.prepare, request_.io.as_canceled(done_)); }
 
  private:
-  // Keeps the completion for await_resume(), whatever it says, and resumes the frame; `self` may be
-  // gone after that. (The mark running_coroutines is made by run(), not here.)
+  // Keeps the completion for await_resume(), even an error, and resumes the frame. After that,
+  // `self` may be gone. (Make no running_coroutines here: run() has made one.)
   static void on_completion(io_operation& self, const completion& done) {
     assert((done.flags & IORING_CQE_F_MORE) == 0 &&
            "more completions follow, and would find the frame gone: co_await takes one");

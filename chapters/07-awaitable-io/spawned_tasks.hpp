@@ -108,7 +108,7 @@ struct spawned_tasks::keeper_promise : list_link {
   std::suspend_always initial_suspend() const noexcept { return {}; }
   ending final_suspend() const noexcept { return {}; }
   void return_void() const noexcept {}
-  // on_failure() may find that the ring takes no more requests: the next turn throws that as well.
+  // on_failure() may throw because the ring takes no more requests. The next turn throws the same.
   void unhandled_exception() const noexcept { all.failed(std::current_exception()); }
 
   spawned_tasks& all;
@@ -119,9 +119,9 @@ inline void spawned_tasks::start(task<> started) {
   COURSE_TODO("07.3");
 }
 
-// Awaits the task by as_outcome(), which does not throw. Then destroys the task's frame with its
-// parameters: assigns an empty task to `started`, task<>{nullptr}. Only then does it tell `all`, by
-// failed(), of the outcome's error(), if there is one.
+// Awaits the task by as_outcome(), which does not throw. Then destroys the task's frame and its
+// parameters, by assigning an empty task, task<>{nullptr}, to `started`. Only then, if the outcome
+// has an error(), gives that error to all.failed().
 inline spawned_tasks::keeper spawned_tasks::keep(spawned_tasks& all, task<> started) {
   COURSE_TODO("07.3");
   all.destroy_ended();

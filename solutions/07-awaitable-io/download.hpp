@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where a body goes: to standard output, or to a file that has its name only when it is complete.
-// Owns     the file, under NAME.part until keep(); the destructor removes what was not kept.
+// Writes a body to standard output, or to a file that gets its name only when it is complete.
+// Owns     the file, under NAME.part until keep(); the destructor removes a file that was not kept.
 // Lifetime the queue must outlive it.
 // Threads  the one that runs the queue.
 // Errors   std::system_error that names the file; std::runtime_error if the name

@@ -2,11 +2,11 @@
 // The loop: an io_queue, and the tasks that run on it until the last has ended.
 // Owns     the ring, and every task that was spawned, until it has ended.
 // Lifetime it must outlive the code that starts operations on it. run() returns when no task is
-//          left. The destructor ends tasks that nobody ran: their references must outlive it.
+//          left. The destructor ends tasks that nobody ran: what they refer to must outlive it.
 // Threads  the one that made it.
 // Errors   std::system_error if the ring fails. An exception that escapes a spawned task stops all
 //          of them, and run() throws it when they have ended.
-// Rule     no frame is destroyed while a request of it is in flight.
+// Rule     no frame is destroyed while one of its requests is in flight.
 #pragma once
 
 #include <chrono>
@@ -57,8 +57,8 @@ class io_context : public io_queue {
     io_queue& queue_;
   };
 
-  // Turns as long as there are tasks. Tasks that wait while nothing is in flight would wait for
-  // ever: that is a std::logic_error whose text says that nothing is "in flight", not a sleep.
+  // Calls turn() as long as there are tasks. If nothing is in flight, they would wait forever: then
+  // this throws a std::logic_error. The error's text says that nothing is "in flight".
   void turn_until_all_have_ended() {
     // --8<-- [start:task-07-4]
     while (!tasks_.empty()) {
@@ -90,9 +90,9 @@ inline void io_context::run() {
   tasks_.rethrow_escaped();
 }
 
-// Cancels the requests of all tasks, so that they end. Tasks that wait without a request are
-// destroyed. If the ring has failed, it can still be asked to let go of every buffer. If not even
-// that works, the frames that it may write to are leaked.
+// Cancels the requests of all tasks, so that the tasks end, and destroys tasks that wait without a
+// request. A ring that has failed can still be told to release every buffer. If even that fails,
+// the frames are leaked, because the kernel may write to them.
 inline void io_context::end_all() noexcept {
   const auto give_up_at = std::chrono::steady_clock::now() + end_at_most_s;
   stop();

@@ -52,7 +52,7 @@ inline auto connect_op(const io_handle& io, int fd, const ::sockaddr* address,
       io, [=](::io_uring_sqe& sqe) { ::io_uring_prep_connect(&sqe, fd, address, address_bytes); }};
 }
 
-// Completes with a count of bytes; 0 is EOF. Prepare it as recv(2) would be called.
+// Completes with a count of bytes; 0 is EOF. Prepare it with the arguments of recv(2).
 inline auto recv_op(const io_handle& io, int fd, std::span<std::byte> into, int flags = 0) {
   return io_request{io, [=, into = transferable(into)](::io_uring_sqe& sqe) {
                       // --8<-- [start:task-07-5]
@@ -69,7 +69,7 @@ inline auto send_op(const io_handle& io, int fd, std::span<const std::byte> data
                     }};
 }
 
-// As recvmsg(2): `message`, its vectors and what they lead to stay until it has completed.
+// Like recvmsg(2). `message`, its vectors and their buffers must live until it has completed.
 inline auto recvmsg_op(const io_handle& io, int fd, ::msghdr& message, unsigned flags = 0) {
   return io_request{io, [=, to = &message](::io_uring_sqe& sqe) {
                       ::io_uring_prep_recvmsg(&sqe, fd, to, flags);
@@ -102,9 +102,9 @@ inline auto shutdown_op(const io_handle& io, int fd, int how) {
 struct prepare_timeout {
   ::__kernel_timespec limit;
 
-  // The kernel reads the time when the request is submitted, which is after this has returned: so
-  // give it the address of `limit`, which lives in the awaiting frame. No count, no flags. liburing
-  // takes a pointer without const, and writes nothing there: hence a const_cast.
+  // The kernel reads the time when the request is submitted, after this function has returned. So
+  // pass the address of `limit`, which lives in the awaiting frame, a count of 0 and no flags. The
+  // const_cast is needed because liburing takes a pointer to non-const. It writes nothing there.
   void operator()(::io_uring_sqe& sqe) const {
     // --8<-- [start:task-07-5c]
     ::io_uring_prep_timeout(&sqe, const_cast<::__kernel_timespec*>(&limit), 0, 0);
