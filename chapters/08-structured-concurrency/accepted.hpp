@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How an accept ended, and where a service takes its clients from.
+// The result of an accept, and the class from which a service takes its clients.
 // Owns     the client that was accepted, if there is one.
 // Lifetime the source and the listener outlive accept_each.
 // Threads  the one that runs the queue.

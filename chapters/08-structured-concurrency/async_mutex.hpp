@@ -30,7 +30,7 @@ class async_mutex {
 
   // const async_mutex::guard held = co_await mutex.lock();
   [[nodiscard]] waiting lock() noexcept;
-  // The same until `source` is canceled; then `held` is false.
+  // The same, but a cancel of `source` ends the wait; then `held` is false.
   [[nodiscard]] waiting lock(cancel_source& source) noexcept;
 
  private:

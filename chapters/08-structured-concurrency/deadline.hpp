@@ -30,7 +30,7 @@ namespace uring {
 // The parts that do not depend on the request: two operations, and how many have not completed.
 class deadline_operations {
  public:
-  // If the request was canceled before it began, neither is started: then `done` keeps -ECANCELED.
+  // If the request was canceled before it began, no part is started, and `done` keeps -ECANCELED.
   struct part : io_operation {
     explicit part(deadline_operations& of) noexcept : io_operation{&on_completion}, whole{of} {}
 
@@ -63,8 +63,8 @@ class deadline_operations {
   }
 
  private:
-  // One of the in_flight_ operations has completed. The last one resumes the frame, whichever that
-  // is.
+  // One of the in_flight_ operations has completed, in any order. The last completion resumes the
+  // frame.
   void one_completed() {
     COURSE_TODO("08.4");
   }
@@ -99,8 +99,8 @@ class [[nodiscard("submitted when awaited")]] deadline_awaiter {
   }
 
  private:
-  // Starts the request, linked to a timeout for it, both in one submission. IOSQE_IO_LINK links a
-  // request to the next one in the queue, which io_uring_prep_link_timeout() prepares, with limit_
+  // Starts the request and its timeout, both in one submission. IOSQE_IO_LINK links a request to
+  // the next one in the queue, which must be the timeout: io_uring_prep_link_timeout() with limit_
   // and no flags. False if the request was canceled before it began: then no timeout is started.
   bool start_both() {
     io_queue& queue = request_.io.queue();

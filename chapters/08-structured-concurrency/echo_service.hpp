@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A server whose tasks are a tree, which a stop ends from the top. It runs an Echo for each client
-// that it gets from Clients.
+// A server whose tasks form a tree. A stop cancels the tree from the top. The server runs an Echo
+// for each client that it gets from Clients.
 // Owns     its listener, and every session until it has ended.
 // Lifetime the context and `stop_fd` must outlive it.
 // Threads  the one that runs the context.
 // Errors   serve_until_stopped() throws std::system_error if the listener or the ring is broken;
 //          how a client's connection ends concerns that client only.
-// Rule     a stop ends the waits for more. Bytes that have arrived are echoed, for stop_grace_ms at
-//          most.
+// Rule     a stop ends the waits for more clients and bytes. The service echoes bytes that have
+//          arrived, for stop_grace_ms at most.
 #pragma once
 
 #include <poll.h>

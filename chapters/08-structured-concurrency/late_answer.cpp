@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 08-late_answer: a program asks two servers, and the first answer counts. Where does the other go?
+// 08-late_answer: asks two servers, and the first answer counts. Where does the second answer go?
 //
 //   ./course run 08:late_answer --solution
 #include <array>
@@ -46,7 +46,7 @@ task<> note_answer(io_context& context, int socket, sheet& paper, first_answer& 
   first.came.resolve();
 }
 
-// Asks both servers, and goes on at the first answer. The other task is forgotten, yet receives.
+// Asks both servers, and goes on at the first answer. The other task is forgotten, but still waits.
 task<> ask_naively(io_context& context, const two_servers& servers, sheets& paper,
                    first_answer& first) {
   context.spawn(note_answer(context, servers.quick.ours.get(), paper[0], first));

@@ -6,9 +6,9 @@
 // Threads  the one that runs the queue.
 // Errors   the first exception that escapes one of its tasks cancels the others; run() throws it.
 //          spawn() throws std::bad_alloc, and then nothing was spawned.
-// Rule     no task outlives its scope, nor do a task's parameters: so a task may refer to all that
-//          the frame around the scope has. While tasks run, that frame waits in run(), so that it
-//          cannot throw past a task.
+// Rule     no task outlives its scope, nor do a task's parameters. So a task may refer to all that
+//          the frame around the scope has. While tasks run, that frame waits in run(), so that no
+//          exception can destroy it before the tasks have ended.
 #pragma once
 
 #include <cassert>
@@ -33,8 +33,8 @@ class scope final : private spawned_tasks {
     destroy_all();
   }
 
-  // co_await all.run(accept_clients(all)): runs `body` as the first task of this scope, which may
-  // spawn others, as may those. Returns when all have ended, or throws what escaped one of them.
+  // co_await all.run(accept_clients(all)): runs `body` as the first task of this scope. Every task
+  // may spawn others. Returns when all have ended, or throws the first exception that escaped one.
   task<> run(task<> body) {
     assert(!is_running_ && "one run() of a scope at a time");
     assert(!continuation_ && "what an earlier run() left here has been resumed: set it to null");
@@ -42,7 +42,7 @@ class scope final : private spawned_tasks {
     COURSE_TODO("08.5");
   }
 
-  // Runs `started` up to its first wait. For the tasks of the scope, while run() is awaited.
+  // Runs `started` up to its first wait. Only tasks of the scope call it, while run() is awaited.
   void spawn(task<> started) {
     assert(is_running_ && "spawn from a task of the scope, while run() is awaited");
     start(std::move(started));
@@ -55,7 +55,7 @@ class scope final : private spawned_tasks {
   using spawned_tasks::size;
 
  private:
-  // co_await all_ended{*this}: until no task is left.
+  // co_await all_ended{*this}: waits until no task is left.
   struct all_ended {
     // True if no task is left to wait for.
     bool await_ready() const noexcept {
@@ -69,13 +69,13 @@ class scope final : private spawned_tasks {
     scope& all;
   };
 
-  // The first exception has escaped a task: the other tasks of this scope are to end.
+  // The first exception has escaped a task: asks the other tasks of this scope to end.
   void on_failure() override {
     COURSE_TODO("08.5");
   }
 
-  // The last task has ended. Returns the coroutine that goes on now: the one in continuation_, from
-  // which it is taken, or std::noop_coroutine() if none waits yet.
+  // The last task has ended. Takes the handle out of continuation_ and returns it, so that its
+  // coroutine goes on now. Returns std::noop_coroutine() if no coroutine waits yet.
   std::coroutine_handle<> on_empty() noexcept override {
     COURSE_TODO("08.5");
   }

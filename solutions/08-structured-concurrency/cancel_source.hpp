@@ -6,7 +6,7 @@
 // Threads  the one that runs the queue.
 // Errors   cancel() throws std::system_error if the ring takes no more requests; operations that it
 //          has not asked to end by then go on.
-// Rule     it stays canceled: what is awaited through it afterwards ends at once with -ECANCELED.
+// Rule     it stays canceled: later operations through it end at once with -ECANCELED.
 //          A cancel only asks a target to end. The target's own completion tells how it ended.
 //          A cancel does not find a request that waits in a link chain for the one before it.
 // See      io_uring_cancelation(7), io_uring_prep_cancel(3)
@@ -26,8 +26,8 @@
 
 namespace uring {
 
-// Besides operations, a source can end these: another source, or a coroutine that waits for
-// something other than the kernel.
+// A source ends operations. It can also end a cancel_target: another source, or a coroutine that
+// waits for something other than the kernel.
 class cancel_target : public list_link {
  public:
   virtual void ask_to_end() = 0;  // may start a request; resumes nothing now
@@ -48,8 +48,8 @@ struct child_of {
 class cancel_source final : public canceler, private cancel_target {
  public:
   explicit cancel_source(io_queue& queue) noexcept : canceler{queue} {}
-  // Canceled with its parent, too: a cancel reaches everything below it, and nothing above. So the
-  // parent has to watch() it, and below a source that is canceled already, it is canceled as well.
+  // A cancel of the parent reaches this child, so the parent has to watch() it. A cancel of the
+  // child does not reach the parent. If the parent is canceled already, so is the child.
   explicit cancel_source(child_of above) : canceler{above.parent.queue()} {
     // --8<-- [start:task-08-3]
     above.parent.watch(*this);
@@ -71,23 +71,23 @@ class cancel_source final : public canceler, private cancel_target {
     while (!targets_.empty()) targets_.pop_front().ask_to_end();
   }
 
-  // From here until it unlinks itself, `target` is asked to end when this is canceled.
+  // From here until `target` unlinks itself, a cancel of this source asks `target` to end.
   void watch(cancel_target& target) noexcept { targets_.push_back(target); }
 
  private:
   // Keeps an operation that has just started in operations_, until its final completion.
   void watch(io_operation& started) noexcept override { operations_.push_back(started); }
 
-  // Calls ask_to_end() with each of operations_. It stays there until it completes.
+  // Calls ask_to_end() with each of operations_. An operation stays there until it completes.
   void ask_operations_to_end() {
     // --8<-- [start:task-08-3b]
     operations_.for_each([this](io_operation& each) { ask_to_end(each); });
     // --8<-- [end:task-08-3b]
   }
 
-  // Starts a request, by io_uring_prep_cancel64() without flags, that cancels `target`, which is in
-  // flight. The kernel knows a target by its user_data: its address. Nobody needs the cancel's own
-  // result (start_unheard), because the target's completion tells how it ended.
+  // Starts a request that cancels `target`, which is in flight: io_uring_prep_cancel64() with no
+  // flags. The kernel knows the target by its user_data, the operation's address. Nobody needs the
+  // cancel's own result (start_unheard): the target's completion tells how the target ended.
   void ask_to_end(const io_operation& target) {
     // --8<-- [start:task-08-3c]
     queue().start_unheard([&target](::io_uring_sqe& sqe) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Several tasks at once, and one coroutine that goes on when all of them have ended.
-// Owns     each joined_frame its task; the counter nothing.
+// Owns     the tasks, each in its joined_frame.
 // Lifetime the counter and the frames live in the coroutine that joins.
 // Threads  the one that runs the io_context.
 // Errors   co_await counter throws the first exception that was reported with failed().
-// Rule     join what was started. The count is one more than the tasks, and the joiner takes that
-//          one: if all tasks end before the joiner waits, they do not resume it.
+// Rule     join every task that was started. The count begins with one more than the tasks, for the
+//          joiner, so that tasks which end before the joiner waits do not resume it.
 #pragma once
 
 #include <cassert>
@@ -30,8 +30,8 @@ class join_counter {
     if (first_error_ == nullptr) first_error_ = std::move(error);
   }
 
-  // A task has ended. Returns the coroutine to resume: after the last arrival the joiner, before
-  // that std::noop_coroutine(), which stands for none.
+  // A task has ended. Returns the coroutine to resume. After the last arrival this is the joiner.
+  // Before that it is std::noop_coroutine(), which stands for no coroutine.
   [[nodiscard]] std::coroutine_handle<> arrive() noexcept {
     // --8<-- [start:task-08-1]
     if (--left_ > 0) return std::noop_coroutine();
@@ -39,7 +39,7 @@ class join_counter {
     // --8<-- [end:task-08-1]
   }
 
-  // co_await counter: until every task has ended.
+  // co_await counter: waits until every task has ended.
   bool await_ready() const noexcept { return false; }
   // True if the joiner has to wait; false if every task has ended already.
   bool await_suspend(std::coroutine_handle<> joiner) noexcept {
@@ -105,7 +105,7 @@ struct joined_frame::promise_type {
 };
 
 // Awaits `joined` by as_outcome(), which does not throw, and keeps its outcome. If the task threw,
-// tells counter.failed() first, and then cancels `others`: the cancel may throw, too.
+// first tells counter.failed(), and then cancels `others`, because the cancel may throw, too.
 template <typename T>
 joined_frame join_or_cancel(join_counter& counter, cancel_source& others, task<T> joined,
                             outcome<T>& into) {

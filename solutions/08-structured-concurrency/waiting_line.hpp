@@ -5,10 +5,10 @@
 // Lifetime it must outlive every wait.
 // Threads  the one that runs the queue.
 // Errors   give_to_first() throws std::system_error if the ring takes no more requests.
-// Rule     a T is a guard or a lease: its destructor brings back what it holds, unless it is empty.
-//          So nothing is lost if a frame is destroyed after it was given a T. The loop resumes the
-//          coroutine (by a NOP), and not give_to_first(), so that a thousand short waits do not
-//          nest a thousand calls.
+// Rule     a T is a guard or a lease: its destructor returns what it holds, unless it is empty. So
+//          nothing is lost if a frame is destroyed after it was given a T. give_to_first() does not
+//          resume the coroutine itself: it starts a NOP, and the loop resumes the coroutine. So a
+//          thousand short waits do not nest a thousand calls.
 #pragma once
 
 #include <liburing.h>

@@ -35,7 +35,7 @@ struct first_ended {
   outcome<T> result;
 };
 
-// The first task to end leaves its index and its outcome, and cancels the others. Later ones leave
+// The first task to end stores its index and its outcome, and cancels the others. Later tasks store
 // nothing. The frame's promise takes `counter`.
 template <typename T>
 joined_frame race([[maybe_unused]] join_counter& counter, cancel_source& losers, task<T> runner,
@@ -55,8 +55,8 @@ task<first_result<T>> when_any(cancel_source& losers, std::vector<task<T>> tasks
   first_ended<T> first;
   std::vector<joined_frame> frames;
   frames.reserve(tasks.size());
-  // Makes a counter and a race() frame for each task. Only then, because making a frame may throw,
-  // starts all frames, and awaits the counter.
+  // Makes one counter, and a race() frame for each task. Making a frame may throw, so this starts
+  // the frames only when all are made. Then it awaits the counter.
   // --8<-- [start:task-08-2b]
   join_counter counter{tasks.size()};
   for (std::size_t i = 0; i < tasks.size(); ++i) {
