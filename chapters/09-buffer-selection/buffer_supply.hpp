@@ -10,9 +10,9 @@
 
 namespace uring {
 
-// The number of a group, by which SQEs name it. A ring may have several groups.
+// The number of a group; SQEs name the group by it. A ring may have several groups.
 using buffer_group = std::uint16_t;
-// The number of a buffer within its group, by which completions name it.
+// The number of a buffer within its group; completions name the buffer by it.
 using buffer_id = std::uint16_t;
 
 inline constexpr std::size_t buffers_max = 32768;  // the kernel's limit for a buffer ring

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 09-first-pool: provided buffers as most programs use them at first, with a defect that is often
-// copied. The page explains it; tests/09-buffer-selection shows it. Do not start from this file.
+// 09-first-pool: provided buffers as most programs use them at first, with a defect that many have
+// copied. The page explains it, and a test shows it. Do not base your own code on this file.
 //
 //   ./course run 09:first-pool --solution -- --port 9000
 #include <liburing.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The echo for all clients, in buffers that they share: a silent client has none.
-// Owns     nothing. One object serves all clients: what belongs to one of them is local to run().
+// The echo for all clients, in buffers that they share. A silent client has no buffer.
+// Owns     nothing. One object serves all clients; the state of each client is local to its run().
 // Lifetime pool and sources outlive every run().
 // Threads  the one that runs the queue.
 // Errors   how a connection ends concerns that client only.
@@ -37,16 +37,16 @@ class pool_echo {
       received got = co_await recv_op(source, socket, pool_, stops ? MSG_DONTWAIT : 0);
       if (got.result.error() == ENOBUFS) {
         // Every buffer may have been returned since the kernel said ENOBUFS, in the same turn. Then
-        // there is no return to wait for.
+        // a wait for the next return would not end.
         if (pool_.lent() == 0) continue;
         got = co_await recv_into_next_return(source, socket, pool_);
       }
       if (stops && got.result.error() == EAGAIN) co_return;  // nothing more has arrived
       if (got.result.error() == ECANCELED || got.result.is_passing()) continue;
       if (!got.result || got.result.count() == 0) co_return;
-      // Send it back out of the buffer, without a wait (MSG_DONTWAIT: -EAGAIN or a short count).
-      // Copy the bytes that the socket did not take into a vector, and end the lease; only then
-      // await send_rest(). Continue if all was sent, co_return if the client is lost.
+      // Send got.bytes() back without a wait: MSG_DONTWAIT gives -EAGAIN or a short count instead.
+      // Copy the bytes that the socket did not take into a vector, and end the lease. Only then
+      // await send_rest(). Continue if all was sent, and co_return if the client is lost.
       COURSE_TODO("09.4");
     }
   }

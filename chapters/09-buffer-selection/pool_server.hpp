@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 08's service with this chapter's echo: what both servers of the chapter run.
+// Chapter 08's service with this chapter's echo. Both servers of the chapter run it.
 // Lifetime returns when a stop was asked for and every client has gone; context and pool outlive
 //          it.
 #pragma once

@@ -4,8 +4,8 @@
 // Owns     the memory of all buffers.
 // Lifetime the queue and the supply outlive it; it outlives every lease and every wait.
 // Threads  the one that runs the queue.
-// Errors   std::bad_alloc. The return of a buffer terminates the program if the ring takes no more
-//          requests.
+// Errors   std::bad_alloc. If the ring takes no more requests, the return of a buffer terminates
+//          the program.
 // Rule     a lease is short: it is held while our own code runs, never while we wait for a client.
 #pragma once
 
@@ -77,8 +77,8 @@ class buffer_pool {
     return buffer_lease{*this, id};
   }
 
-  // const buffer_lease next = co_await pool.next_return(source): the next buffer that is returned,
-  // first come first served; an empty lease if the source was canceled before.
+  // const buffer_lease next = co_await pool.next_return(source): waits for the next buffer that is
+  // returned, first come, first served. The lease is empty if the source was canceled before.
   [[nodiscard]] waiting_line<buffer_lease>::place next_return(cancel_source& source) noexcept {
     return {line_, &source};
   }
@@ -97,8 +97,8 @@ class buffer_pool {
     supply_.give(id, bytes_of(id));
   }
 
-  // A lease has ended while coroutines wait in line_. Who has the buffer now? Not the kernel: there
-  // any other recv could take it first. The buffer stays lent.
+  // A lease has ended while coroutines wait in line_. One of them gets the buffer, and the buffer
+  // stays lent. The kernel must not get it, because any other recv could take it there first.
   void hand_on(buffer_id id) {
     // --8<-- [start:task-09-3]
     line_.give_to_first(buffer_lease{*this, id});
@@ -112,7 +112,7 @@ class buffer_pool {
   waiting_line<buffer_lease> line_;
 };
 
-// The memory is not touched here: it costs nothing until a buffer is written to.
+// This does not touch the memory, which costs nothing until a buffer is written to.
 inline buffer_pool::buffer_pool(io_queue& queue, buffer_supply& supply,
                                 const buffer_options& options)
     : supply_{supply},
@@ -139,16 +139,16 @@ struct [[nodiscard]] received {
   io_result result;
   buffer_lease lease;
 
-  // The bytes that have come; empty if none have.
+  // The bytes that have come; empty if no bytes have come.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
     if (!lease || !result) return {};
     return lease.bytes().first(result.count());
   }
 };
 
-// For a client whose bytes have come when no buffer was left: waits until the next buffer is
-// returned, and receives into it without a wait (MSG_DONTWAIT). The result is -EAGAIN if there are
-// no bytes any more or never were, and -ECANCELED if `source` was canceled first.
+// For a client whose bytes came when no buffer was left. Waits until the next buffer is returned,
+// and receives into it without a wait (MSG_DONTWAIT). The result is -EAGAIN if the socket has no
+// bytes by then, and -ECANCELED with an empty lease if `source` was canceled first.
 inline task<received> recv_into_next_return(cancel_source& source, int fd, buffer_pool& from) {
   // --8<-- [start:task-09-3b]
   buffer_lease next = co_await from.next_return(source);

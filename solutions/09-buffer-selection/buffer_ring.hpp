@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A ring of buffers, the third ring that we share with the kernel. We put buffers in and the kernel
-// takes them out, and neither needs a request or a system call.
+// A ring of buffers, the third ring that we share with the kernel. We put buffers in, and the
+// kernel takes them out. Neither side needs a request or a system call.
 // Owns     the ring's memory and its registration; the caller owns the buffers.
-// Lifetime the queue and every buffer that was given must outlive it. No request that selects from
-//          the group may be in flight when it ends.
+// Lifetime the queue and every buffer that was given must outlive it. When it is destroyed, no
+//          request that selects from the group may be in flight.
 // Threads  the one that runs the queue.
 // Errors   std::system_error: EINVAL on a kernel before 5.19, EEXIST if the group has a ring
 //          already, ENOMEM.
@@ -50,9 +50,9 @@ class buffer_ring final : public buffer_supply {
 
   [[nodiscard]] buffer_group group() const noexcept override { return group_; }
 
-  // Writes one entry and moves the tail, which makes the entry the kernel's. Two helpers of
-  // liburing do it: io_uring_buf_ring_add() writes the entry that is `offset` after the tail (here
-  // 0), and io_uring_buf_ring_advance() stores the tail with release order.
+  // Writes one entry, and moves the tail, which gives the entry to the kernel. Two functions of
+  // liburing do this: io_uring_buf_ring_add() writes the entry at `offset` after the tail (here 0),
+  // and io_uring_buf_ring_advance() stores the tail with release order.
   void give(buffer_id id, std::span<std::byte> bytes) override {
     // --8<-- [start:task-09-1b]
     ::io_uring_buf_ring_add(ring_, bytes.data(), static_cast<unsigned>(bytes.size()), id,
@@ -78,7 +78,7 @@ class buffer_ring final : public buffer_supply {
 
   // Tells the kernel where the ring is, how many entries it has, and its group (ring_addr,
   // ring_entries and bgid of a zeroed io_uring_buf_reg), by io_uring_register_buf_ring() with no
-  // flags. On failure, which is a negative errno, nothing of this object is left behind.
+  // flags. If that fails (the result is a negative errno), throws, and leaves nothing behind.
   void register_it() {
     // --8<-- [start:task-09-1]
     ::io_uring_buf_reg registration{};

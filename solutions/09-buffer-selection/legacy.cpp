@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 09-legacy: the same server, with buffers provided one request at a time.
+// 09-legacy: the same server, but each buffer is given to the kernel by a request of its own.
 //
 //   ./course run 09:legacy -- --port 9000 --buffers 256 --buffer-size 4096
 #include <utility>

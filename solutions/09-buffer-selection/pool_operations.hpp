@@ -3,7 +3,7 @@
 // Lifetime the descriptor must live until co_await has returned, and the pool until the result has
 //          been destroyed.
 // Threads  the one that runs the queue.
-// Errors   received::result; -ENOBUFS if bytes have come and every buffer is lent.
+// Errors   in received::result; -ENOBUFS if bytes have come and every buffer is lent.
 // Rule     the result holds the buffer: as long as it lives, nobody else writes to the buffer.
 // See      io_uring_prep_recv(3), io_uring_provided_buffers(7)
 #pragma once
@@ -17,9 +17,9 @@
 
 namespace uring {
 
-// The buffer that a completion has taken out of the kernel's group, or none. It has taken one only
-// if IORING_CQE_F_BUFFER is set; then the flags hold its id above IORING_CQE_BUFFER_SHIFT, and the
-// pool lends it. That holds for a failed or canceled recv as for any other.
+// The lease of the buffer that a completion has taken, or an empty one. The completion has taken a
+// buffer only if IORING_CQE_F_BUFFER is set. Then the flags have the buffer's id above
+// IORING_CQE_BUFFER_SHIFT, and the pool lends it. A failed or canceled recv is no exception.
 [[nodiscard]] inline buffer_lease take_buffer(buffer_pool& pool, const completion& done) {
   // --8<-- [start:task-09-2]
   if ((done.flags & IORING_CQE_F_BUFFER) == 0) return {};
@@ -32,10 +32,10 @@ struct prepare_pool_recv {
   buffer_pool* pool;
   int flags;
 
-  // A recv that brings no buffer: no address, and 0 for "as much as the buffer holds". The flag
-  // IOSQE_BUFFER_SELECT asks for one of the group in buf_group. IORING_RECVSEND_POLL_FIRST (in
-  // ioprio) makes the kernel wait for bytes before it looks for a buffer; with MSG_DONTWAIT it must
-  // not be there.
+  // A recv without a buffer: no address, and a length of 0 for "as much as the buffer holds". The
+  // flag IOSQE_BUFFER_SELECT asks for a buffer of the group in buf_group. The flag
+  // IORING_RECVSEND_POLL_FIRST in ioprio makes the kernel wait for bytes before it looks for a
+  // buffer. Do not set it if the flags have MSG_DONTWAIT.
   void operator()(::io_uring_sqe& sqe) const {
     // --8<-- [start:task-09-2b]
     ::io_uring_prep_recv(&sqe, fd, nullptr, 0, flags);

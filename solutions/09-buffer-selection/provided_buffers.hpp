@@ -4,8 +4,8 @@
 // Lifetime the queue must outlive it, and so must every buffer that was given.
 // Threads  the one that runs the queue.
 // Errors   std::system_error out of the queue's turn() if the kernel has no memory for its list.
-// Rule     each buffer costs a request and a completion, which chapter 09 counts, and then saves by
-//          a buffer ring.
+// Rule     each buffer that is given costs a request and a completion. A buffer ring saves both,
+//          and chapter 09 counts them.
 // See      io_uring_prep_provide_buffers(3)
 #pragma once
 
