@@ -58,7 +58,7 @@ class scene {
     clients_.push_back(std::move(client));
   }
 
-  // Turns until every client that has come was accepted.
+  // Runs the loop until every client that has come was accepted.
   void look() {
     while (accept_.clients.size() < clients_.size()) queue_.turn();
   }

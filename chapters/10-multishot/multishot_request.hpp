@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A request that completes many times: when it is in flight, and how it is asked to end.
-// Lifetime from ensure_armed() until disarm() has returned it stays where it is, because the kernel
-//          has its address.
+// A request that completes many times. It knows whether it is in flight, and can be asked to end.
+// Lifetime it must not move from ensure_armed() until disarm() has returned, because the kernel has
+//          its address.
 // Threads  the one that runs the queue.
 // Errors   std::system_error if the ring takes no more requests.
 // Rule     at most one is in flight. It ends with its final completion, the one without
-//          IORING_CQE_F_MORE, whatever the res of that says. A cancel only asks it to end.
+//          IORING_CQE_F_MORE, whatever its res says. A cancel only asks it to end.
 // See      io_uring_multishot(7), io_uring_prep_cancel(3)
 #pragma once
 
@@ -27,7 +27,7 @@ class multishot_request : public io_operation {
  public:
   struct until_disarmed;
 
-  // `on_completion` is called with each completion, and calls note() first.
+  // `on_completion` is called with each completion, and must call note() first.
   multishot_request(const io_handle& io, function* on_completion) noexcept
       : io_operation{on_completion}, io_{io} {}
   ~multishot_request() {
@@ -37,16 +37,16 @@ class multishot_request : public io_operation {
   [[nodiscard]] io_queue& queue() const noexcept { return io_.queue(); }
   [[nodiscard]] bool is_armed() const noexcept { return is_armed_; }  // in flight
 
-  // True if a request is in flight that can bring something: the one that is, or a new one, by
-  // io_.start(). A new one was not asked to end yet. False if there is none: io_ was canceled (then
-  // start() is false), or the queue is stopping and would cancel it at once.
+  // Returns whether a request is in flight. If none is, starts one by io_.start(); nobody has asked
+  // the new one to end yet. Two things prevent a start, and then the result is false: io_ was
+  // canceled (start() returns false), or the queue is stopping and would cancel it at once.
   template <typename Prepare>
   bool ensure_armed(const Prepare& prepare) {
     COURSE_TODO("10.2");
   }
 
-  // Asks the request to end, by a cancel of its user_data as in cancel_source: once, and only if it
-  // is in flight. More completions may come before the final one.
+  // Asks the request to end by a cancel of its user_data, as cancel_source does: once, and only if
+  // the request is in flight. More completions may come before the final one.
   void ask_to_end() {
     COURSE_TODO("10.3");
   }
@@ -55,14 +55,14 @@ class multishot_request : public io_operation {
   [[nodiscard("it waits when it is awaited")]] until_disarmed disarm() noexcept;
 
  protected:
-  // A completion has come: is the request in flight after it? Returns the completion as its cancel
-  // would have it (-EINTR may mean canceled).
+  // A completion has come: keeps in is_armed_ whether the request is in flight after it. Returns
+  // the completion, with -ECANCELED instead of an -EINTR that means the same.
   completion note(const completion& done) noexcept {
     COURSE_TODO("10.2");
     return io_.as_canceled(done);
   }
 
-  // After the final completion. The coroutine that is resumed may end, and with it this object.
+  // After the final completion, resumes what disarm() has suspended. That may destroy this object.
   void resume_disarming() {
     if (!is_armed_ && disarming_) std::exchange(disarming_, nullptr).resume();
   }
@@ -82,7 +82,7 @@ struct multishot_request::until_disarmed {
   bool await_ready() const noexcept {
     COURSE_TODO("10.3");
   }
-  // Asks the request to end. The final completion resumes what stands in disarming_ then.
+  // Asks the request to end. The final completion resumes the handle in disarming_.
   void await_suspend(std::coroutine_handle<> awaiting) const {
     COURSE_TODO("10.3");
   }

@@ -27,7 +27,7 @@ namespace uring {
 
 class stream_echo {
  public:
-  // A cancel of `waiting` ends waits for more bytes; one of `given_up` also ends waits for room.
+  // A cancel of `waiting` ends waits for more bytes. One of `given_up` also ends waits for room.
   stream_echo(buffer_pool& pool, cancel_source& waiting, cancel_source& given_up) noexcept
       : pool_{pool}, waiting_{waiting}, given_up_{given_up}, one_by_one_{pool, waiting, given_up} {}
 
@@ -55,9 +55,9 @@ class stream_echo {
       if (!sent && !sent.is_passing()) co_return;
       const std::span<const std::byte> left = got.bytes().subspan(sent ? sent.count() : 0);
       if (left.empty()) continue;
-      // The client does not read. Copy what is left, and end the lease. What else holds buffers for
-      // this client, and what would take more while we wait? Then await one_by_one_.send_rest(),
-      // which is false if the client is lost.
+      // The client does not read. Copy the bytes that are left, and end the lease of their buffer.
+      // Decide what else holds buffers for this client, and what would take more while we wait.
+      // Then await one_by_one_.send_rest(), which returns false if the client is lost.
       COURSE_TODO("10.5");
     }
   }

@@ -3,8 +3,8 @@
 // stream turns their completions into items.
 // Lifetime descriptors stay open until the stream has ended; the pool outlives every item.
 // Threads  the one that runs the queue.
-// Errors   the item's result. -EMFILE ends an accept, and -ENOBUFS a recv: bytes have come, and no
-//          buffer is left.
+// Errors   the item's result. -EMFILE ends an accept. -ENOBUFS ends a recv: bytes have come, and no
+//          buffer is left for them.
 // Rule     an item owns what its completion has brought: a descriptor or a buffer. While a recv is
 //          armed, it takes buffers even if nobody takes its items.
 // See      io_uring_prep_multishot_accept(3), io_uring_prep_recv_multishot(3)
@@ -26,16 +26,16 @@ namespace uring {
 struct prepare_accept_stream {
   int listener;
 
-  // One accept for all clients to come, by io_uring_prep_multishot_accept(). No address: the next
-  // completion would overwrite it. Descriptors are not for child programs: SOCK_CLOEXEC.
+  // One accept for all clients to come, by io_uring_prep_multishot_accept(). Ask for no address:
+  // the next client's would overwrite it. SOCK_CLOEXEC keeps the descriptors from child programs.
   void operator()(::io_uring_sqe& sqe) const {
     // --8<-- [start:task-10-1]
     ::io_uring_prep_multishot_accept(&sqe, listener, nullptr, nullptr, SOCK_CLOEXEC);
     // --8<-- [end:task-10-1]
   }
 
-  // A completion's result, and its client, if there is one. From here on the item owns the
-  // descriptor: one that nobody takes is closed with the item.
+  // Makes an item of a completion's result, and of its client, if there is one. From here on the
+  // item owns the descriptor: if nobody takes the item, the descriptor is closed with it.
   [[nodiscard]] static accepted result(const completion& done) noexcept {
     // --8<-- [start:task-10-1b]
     return {.result = io_result{done.res}, .client = common::unique_fd{done.res}};
@@ -48,8 +48,8 @@ struct prepare_recv_stream {
   buffer_pool* pool;
 
   // One recv for all bytes to come, by io_uring_prep_recv_multishot() without address, length and
-  // flags. For the rest see prepare_pool_recv: a buffer of the pool's group, and none before there
-  // are bytes. The multishot flag stands in ioprio, too: keep it.
+  // flags. As in prepare_pool_recv, the kernel picks a buffer of the pool's group, and picks none
+  // before there are bytes. The multishot flag stands in ioprio, too: keep it.
   void operator()(::io_uring_sqe& sqe) const {
     // --8<-- [start:task-10-1c]
     ::io_uring_prep_recv_multishot(&sqe, fd, nullptr, 0, 0);

@@ -24,8 +24,8 @@
 
 namespace uring {
 
-// co_await patient_next{stream, patience}: as stream.next(), until `patience` is canceled. The loop
-// resumes the coroutine then (by a NOP), as in a waiting_line.
+// co_await patient_next{stream, patience}: as stream.next(), but a cancel of `patience` ends the
+// wait. The loop then resumes the coroutine by a NOP, as a waiting_line does.
 template <typename Prepare>
 class [[nodiscard("it waits when it is awaited")]] patient_next final : cancel_target,
                                                                         io_operation {

@@ -15,13 +15,13 @@
 
 namespace {
 
-// Fewer than in chapter 09: one client's burst may fill all of them before we look.
+// Fewer buffers than in chapter 09: one client's burst may fill all of them before we look.
 constexpr uring::buffer_options pool{.count = 256};
 
 // --8<-- [start:queues]
-// These may complete before we look: for each buffer a recv, or the echo that is sent out of it;
-// for each client its accept, or its end. With `defer` the kernel completes nothing before it is
-// asked, and then not all at once.
+// This much may complete before we look: for each buffer a recv, or the send of its echo; for each
+// client its accept, or its end. With `defer` the kernel completes nothing before the program asks,
+// and then not everything at once.
 constexpr uring::ring_options queues{.mode = uring::ring_mode::defer, .cq_entries = 16'384};
 // --8<-- [end:queues]
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A multishot request as a stream, from which a coroutine awaits one item after the other.
 // Owns     the items that have come and were not taken yet.
-// Lifetime from the first next() until end() has returned it stays where it is:
+// Lifetime it must not move from the first next() until end() has returned:
 //          co_await finally(consume(stream), stream.end()).
 // Threads  the one that runs the queue.
 // Errors   an item says how its completion ended. -ECANCELED: `io` was canceled or its queue stops.
@@ -47,7 +47,7 @@ class stream final : private multishot_request {
   // then is kept, and a later next() arms again.
   using multishot_request::disarm;
 
-  // After the last next(). When it returns nothing is in flight, and items not taken are dropped.
+  // Await it after the last next(): then nothing is in flight, and items not taken are dropped.
   task<> end() {
     co_await disarm();
     arrived_.clear();
@@ -74,7 +74,7 @@ class stream final : private multishot_request {
   template <typename>
   friend class patient_next;
 
-  // No item is there, and `consumer` is about to wait. False if none can come: then it goes on.
+  // No item is there, and `consumer` is about to wait. False if no item can come: it goes on then.
   bool wait(std::coroutine_handle<> consumer) {
     assert(!consumer_ && "one coroutine at a time waits for a stream");
     if (!ensure_armed(prepare_)) return false;
@@ -82,14 +82,14 @@ class stream final : private multishot_request {
     return true;
   }
 
-  // A consumer that is resumed may end, and with it this object: so that comes last.
+  // A consumer that is resumed may end and destroy this object, so resuming comes last.
   static void on_completion(io_operation& self, const completion& completed) {
     auto& to = static_cast<stream&>(self);
     const completion done = to.note(completed);
     item got = result_of(to.prepare_, done);
     const bool was_asked_to_end = !to.is_armed() && done.res == -ECANCELED;
     if (to.consumer_) {
-      // It was asked to end at the bound, and all items are taken by now: arm a new request.
+      // The request was asked to end at the bound, and all items are taken by now: arm a new one.
       if (was_asked_to_end && to.ensure_armed(to.prepare_)) return;
       return to.hand_over(got);
     }
@@ -102,9 +102,9 @@ class stream final : private multishot_request {
     std::exchange(consumer_, nullptr).resume();
   }
 
-  // No consumer waits for `got`: keeps it, as the last of arrived_. A request faster than its
-  // consumer would fill the memory, or take all buffers of a pool: from items_max_ items on it is
-  // asked to end.
+  // No consumer waits for `got`: keeps it, as the last of arrived_. If items_max_ items or more are
+  // there then, asks the request to end, because a request faster than its consumer would fill the
+  // memory, or take all buffers of a pool.
   void keep(item got) {
     // --8<-- [start:task-10-4]
     arrived_.push_back(std::move(got));
@@ -122,7 +122,7 @@ class stream final : private multishot_request {
   std::size_t items_max_;
   std::list<item> arrived_;           // a std::deque would cost 672 bytes while it is empty
   std::coroutine_handle<> consumer_;  // waits for an item
-  item* handed_over_ = nullptr;       // while the consumer is being resumed
+  item* handed_over_ = nullptr;       // set while the consumer is being resumed
 };
 
 template <typename Prepare>

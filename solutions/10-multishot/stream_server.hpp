@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Chapter 08's service with this chapter's streams: of clients, and of each client's bytes.
-// Lifetime returns when a stop was asked for and every client has gone; context and pool outlive
-//          it.
+// Lifetime serve_from_streams() returns when a stop was asked for and every client has gone;
+//          context and pool outlive it.
 #pragma once
 
 #include <utility>
