@@ -17,7 +17,7 @@
 namespace uring {
 namespace {
 
-// Request 1 fills `bytes` from a file, and request 2 writes them. The first one's flag links them.
+// Request 1 fills `bytes` from a file, and request 2 writes them. A flag of request 1 links both.
 void request_pair(ring& ring, int from, int to, std::span<std::byte> bytes, std::uint8_t link) {
   ::io_uring_sqe& read = ring.get_sqe();
   ::io_uring_prep_read(&read, from, bytes.data(), static_cast<unsigned>(bytes.size()), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Linked requests that a coroutine can await: a few of different kinds, or many of one kind.
 // Owns     the requests and their operations.
-// Lifetime they live in the awaiting frame, which goes on when all of them are over.
+// Lifetime they live in the awaiting frame, which goes on when all of them have ended.
 // Threads  the one that runs the queue.
 // Errors   each request has its own result, see link_chain.hpp.
 // Rule     all of them have the same io, and they fit into the submission queue together.

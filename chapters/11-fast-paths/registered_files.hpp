@@ -6,7 +6,7 @@
 // Lifetime the queue outlives the table, and the table outlives every slot.
 // Threads  the one that runs the queue.
 // Errors   std::system_error if the kernel refuses the table (EBUSY: the queue has one already) or
-//          a file. That no slot is free is no error: the slot is empty, and descriptors still work.
+//          a file. A full table is no error: add() returns no slot, and descriptors still work.
 // Rule     a slot is given out again only after its file has been taken out. Requests that have
 //          begun keep their file; a linked one that still waits for its turn finds the slot empty.
 // See      io_uring_register_files(3), io_uring_register_files_update(3)
@@ -77,7 +77,7 @@ class [[nodiscard]] file_slot {
 
 class registered_files {
  public:
-  // A table of empty slots. If RLIMIT_NOFILE is less than that, liburing raises its soft limit.
+  // A table of `slots` empty slots. If RLIMIT_NOFILE is less, liburing raises its soft limit.
   registered_files(io_queue& queue, unsigned slots);
   registered_files(registered_files&&) = delete;  // slots hold its address
   ~registered_files() {
@@ -97,12 +97,12 @@ class registered_files {
     return {*this, index};
   }
 
-  // Puts the file of `fd` into a free slot and returns the slot, which then holds a file
-  // (set_filled). An empty object if no slot is free. If the kernel refuses, throws, and no slot is
-  // lost: what reserve() gave goes back by itself. io_uring_register_files_update() takes the ring
-  // (&queue_.handle()), the index of the first slot, and an array of descriptors, here of one; it
-  // returns how many it has put there, or -errno (common::throw_error takes that and the call's
-  // name).
+  // Puts the file of `fd` into a free slot, marks the slot by set_filled(), and returns it. Returns
+  // an empty object if no slot is free. Throws if the kernel refuses: then the slot that reserve()
+  // gave goes back by itself, and is not lost. io_uring_register_files_update() takes the ring
+  // (&queue_.handle()), the index of the first slot, an array of descriptors, and its length, which
+  // is 1 here. It returns how many descriptors it has put there, or -errno, which
+  // common::throw_error() takes together with the call's name.
   file_slot add(int fd) {
     assert(fd >= 0 && "-1 would take a file out");
     COURSE_TODO("11.1");
@@ -111,9 +111,9 @@ class registered_files {
  private:
   friend class file_slot;
 
-  // A slot was destroyed. Takes its file out of the table, if it holds one: the same call, with the
-  // descriptor -1. Only then the index is free again (free_.push_back). If the kernel refuses, the
-  // slot is not given out any more: nothing throws here.
+  // A slot was destroyed. If it holds a file, takes the file out of the table: the same call, with
+  // the descriptor -1. Only then is the index free again: free_.push_back(). If the kernel refuses,
+  // the slot still holds the file, and is never given out again. Nothing throws here.
   void take_back(int index, bool holds_file) noexcept {
     --used_;
     COURSE_TODO("11.1");

@@ -26,13 +26,13 @@ namespace {
 
 constexpr unsigned block = 4096;
 alignas(block) std::array<char, block> memory;
-int file = -1;  // whose first block is in the page cache
+int file = -1;  // its first block is in the page cache
 
 void nop(::io_uring_sqe& sqe) {
   ::io_uring_prep_nop(&sqe);
 }
 
-// Unlike a NOP it is not done when it has been submitted.
+// Unlike a NOP, a timer has not completed when it has been submitted.
 void timer(::io_uring_sqe& sqe) {
   static ::__kernel_timespec soon{.tv_sec = 0, .tv_nsec = 1'000'000};
   ::io_uring_prep_timeout(&sqe, &soon, 0, 0);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Sends a file to a socket through a pipe, by splice: it never enters this program's memory.
+// Sends a file to a socket through a pipe, by splice: the bytes never enter this program's memory.
 // Owns     both ends of the pipe.
 // Lifetime descriptors and pipe must live until the task has ended.
 // Threads  the one that runs the queue. Each splice occupies a thread of the kernel while it waits.
 // Errors   std::system_error; std::runtime_error if the file ends before the part does. Either way
-//          the pipe may still hold bytes, and must not be used for anybody else.
-// Rule     splice(2) wants a pipe on one side. Bytes that have gone in have to come out before more
+//          the pipe may still hold bytes, and must not be used for another client.
+// Rule     splice(2) needs a pipe on one side. Bytes that have gone in have to come out before more
 //          go in: a splice into a full pipe waits for a reader, and we are the only one.
 // See      splice(2), io_uring_prep_splice(3), pipe(7)
 #pragma once
@@ -55,8 +55,8 @@ class splice_pipe {
   std::size_t room_ = 0;
 };
 
-// From a file, registered or not, into a pipe. IOSQE_FIXED_FILE would apply to the pipe: the side
-// that a splice takes from has a flag of its own.
+// From a file, registered or not, into a pipe. IOSQE_FIXED_FILE would apply to the pipe, because
+// the side that a splice takes from has a flag of its own.
 inline auto splice_in_op(const io_handle& io, const file_ref& file, std::uint64_t offset,
                          const splice_pipe& pipe, std::size_t bytes) {
   const bool is_fixed = (file.flags & IOSQE_FIXED_FILE) != 0;
@@ -75,11 +75,11 @@ inline auto splice_out_op(const io_handle& io, const splice_pipe& pipe, int sock
                            std::to_string(at)};
 }
 
-// Sends all of `part`, in pieces of at most pipe.room(): into the pipe, and all of that out of it
-// again before the next piece. Each splice may move less than it was asked to. If its result
-// is_passing(), make it again; any other failure is thrown, by or_throw("splice from the file") or
-// or_throw("splice to the socket"). If nothing comes out of the file before the end of the part,
-// call throw_became_shorter(), with the byte that is missing.
+// Sends all of `part`, in pieces of at most pipe.room() bytes: each goes into the pipe, and all of
+// it comes out again before the next one. Each splice may move less than it was asked to. If its
+// result is_passing(), make it again. Throw any other failure, by or_throw("splice from the file")
+// or or_throw("splice to the socket"). If the file ends before the part does, call
+// throw_became_shorter() with the offset of the first byte that is missing.
 inline task<> splice_file(io_handle io, file_ref file, extent part, const splice_pipe& pipe,
                           int socket) {
   COURSE_TODO("11.4");

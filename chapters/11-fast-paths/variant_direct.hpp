@@ -58,7 +58,7 @@ struct [[nodiscard]] accepted_direct {
   return static_cast<unsigned>(std::min(files.rlim_cur, slots_max));
 }
 
-// An echo_service takes its clients from it.
+// An echo_service takes its clients from this.
 class direct_clients {
  public:
   direct_clients(cancel_source& waiting, int listener)

@@ -64,7 +64,7 @@ inline constexpr auto* echo_async = &echo_in_own_buffer<recv_async, send_async>;
 
 // ---- recvmsg: the same bytes by the calls that take a struct msghdr ----
 
-// Both are in the request itself, which stays at its address until it has completed.
+// The vector and the message are in the request, which stays at its address until it has completed.
 struct one_vector {
   ::iovec bytes;
   mutable ::msghdr message{};

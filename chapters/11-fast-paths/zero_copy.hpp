@@ -5,8 +5,8 @@
 // Threads  the one that runs the queue.
 // Errors   the result's io_result, which is that of the send: ENOMEM beyond RLIMIT_MEMLOCK,
 //          EOPNOTSUPP for a socket that cannot do it. A notification may follow an error, too.
-// Rule     the notification comes when the peer has the bytes: not before it reads, if its window
-//          is full. Neither a cancel nor shutdown nor close brings it; reset_connection() does.
+// Rule     the notification comes when the peer has the bytes; a peer whose window is full has to
+//          read first. A cancel, shutdown or close does not bring it; reset_connection() does.
 //          Never link it behind another request: if the chain breaks, Linux 6.18 says ECANCELED
 //          without F_MORE, but the notification still follows.
 // See      io_uring_prep_send_zc(3), io_uring_enter(2): IORING_OP_SEND_ZC
@@ -84,10 +84,10 @@ class [[nodiscard("submitted when awaited")]] send_zc_op : io_operation {
   }
 
  private:
-  // Two completions, or one. That of the send (sent_) says how many bytes it took, or why none.
-  // The notification has IORING_CQE_F_NOTIF, and its res is not a count: with report_usage it may
-  // have the bit usage_copied, otherwise it is 0. IORING_CQE_F_MORE tells which is the last: the
-  // frame goes on after the completion without that flag, and `self` may be gone then.
+  // One completion comes, or two. The send's own says how many bytes it took, or why none: keep it
+  // in sent_. The notification has IORING_CQE_F_NOTIF, and its res is not a count: with
+  // report_usage it may have the bit usage_copied, otherwise it is 0. The last one has no
+  // IORING_CQE_F_MORE, and resumes the frame; `self` may be gone then.
   static void on_completion(io_operation& self, const completion& done) {
     COURSE_TODO("11.5");
   }

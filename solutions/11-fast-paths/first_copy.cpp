@@ -40,8 +40,8 @@ files open_both(const std::string& from, const std::string& to) {
 }
 
 // --8<-- [start:first-copy]
-// Read a block, write it, read the next: each request is linked to the one before it, so that all
-// blocks can go through one buffer. Returns how many requests that were.
+// Reads a block, writes it, reads the next. Each request is linked to the one before it, so that
+// all blocks can go through one buffer. Returns the number of requests.
 std::uint64_t request_copy(uring::ring& ring, const files& both, std::vector<std::byte>& buffer) {
   std::uint64_t requests = 0;
   for (std::uint64_t at = 0; at < both.bytes; at += block_bytes) {

@@ -2,15 +2,15 @@
 // Requests, each of which begins when the one before it has succeeded. All of them are submitted at
 // once, so the program need not wake up in between.
 // Owns     nothing; linked.hpp has the requests, and an operation for each.
-// Lifetime it lives in the awaiting frame, which goes on when all of them are over, because until
-//          then the kernel knows their addresses.
+// Lifetime it lives in the awaiting frame, which goes on when all requests have ended, because
+//          until then the kernel knows their addresses.
 // Threads  the one that runs the queue.
 // Errors   the first request that fails, or moves less than it was asked to, breaks the chain:
 //          those after it end with -ECANCELED and have done nothing. A recv or send that is short
 //          breaks it only with MSG_WAITALL.
 // Rule     a chain ends where a submission ends, so all of its requests are submitted together.
-//          Hard links go on whatever happens to a request that has begun. Then a cancel ends the
-//          request that is under way, and not those after it.
+//          A chain of hard links goes on whatever happens to a request that has begun. So a cancel
+//          ends the request that is under way, and not those after it.
 // See      io_uring_enter(2): IOSQE_IO_LINK, IOSQE_IO_HARDLINK, IOSQE_CQE_SKIP_SUCCESS
 #pragma once
 
@@ -30,14 +30,14 @@
 
 namespace uring {
 
-// No chain may be longer. It has to fit into the submission queue as a whole. With SQPOLL a thread
-// of the kernel empties the queue, and wait_for_poller() waits only until half of it is free.
+// The length of the longest chain: it must fit into the submission queue as a whole. With SQPOLL a
+// kernel thread empties the queue, and wait_for_poller() waits only until half of it is free.
 [[nodiscard]] inline std::size_t chain_requests_max(io_queue& queue) noexcept {
   const unsigned entries = queue.handle().sq.ring_entries;
   return std::max(entries / 2, std::min(entries, 2U));
 }
 
-// The parts that do not depend on the requests: an operation for each, and how many are in flight.
+// Holds what every kind of chain needs: an operation for each request, and how many are in flight.
 class link_chain {
  public:
   // If the chain was canceled before it began, none is started: then `done` keeps -ECANCELED.
@@ -77,11 +77,11 @@ class link_chain {
   [[nodiscard]] std::size_t answered() const noexcept { return answered_; }
 
  private:
-  // Starts a request for each of parts_, by io.start(part, …) with a function that prepares an SQE.
-  // All but the last get links_ added to their flags: a link at the last one would tie it to
-  // whatever is submitted next. None of the chain may be submitted before the others are there, and
-  // a full queue submits: so make room for all of them first (reserve, of io.queue()). False as
-  // soon as io.start() is.
+  // Starts a request for each of parts_, by io.start(part, …) with a function that prepares its
+  // SQE. Adds links_ to the flags of all but the last: a link at the last one would tie it to the
+  // request that is submitted next. All must be submitted together, but a full queue submits what
+  // it holds. So first make room for all of them, by reserve() of io.queue(). Returns false as soon
+  // as io.start() does.
   template <typename Prepare>
   bool start_linked(const io_handle& io, const Prepare& prepare) {
     // --8<-- [start:task-11-2]

@@ -49,10 +49,10 @@ class linked_copy {
     }
   }
 
-  // For each block of `part`, in order: a read from source_ into the buffer, and a write out of it
-  // to target_ at the same offset, each a copy_step{action, file, block, offset}. Both are as long
-  // as the block, and the last block is as long as what is left of the part. A part of a
-  // fixed_buffer is one with the same index.
+  // Returns two steps for each block of `part`, in order: a read from source_ into the buffer, and
+  // a write from the buffer to target_ at the same offset. Each is a copy_step{action, file, block,
+  // offset}. Its `block` is the beginning of the buffer: a fixed_buffer with the same index, and as
+  // long as the step. The last block is only as long as the rest of the part.
   [[nodiscard]] std::vector<copy_step> steps_of(extent part, const fixed_buffer& buffer) const {
     std::vector<copy_step> steps;
     // --8<-- [start:task-11-3]
@@ -78,8 +78,8 @@ class linked_copy {
     }
   }
 
-  // Copies as much of the first block of `part` as one read and one write move: at least a byte, or
-  // 0 at the end of the source.
+  // Copies as much of the first block of `part` as one read and one write move. Returns the number
+  // of bytes: at least 1, or 0 at the end of the source.
   task<std::size_t> copy_some(extent part, fixed_buffer buffer) const;
 
  private:
@@ -90,10 +90,10 @@ class linked_copy {
     return {part.begin, std::min(part.end, part.begin + blocks * buffer.bytes.size())};
   }
 
-  // How many bytes a chain of steps_of() has brought into the target. One of chain.steps() has
-  // completed, number chain.answered(): every step before it has moved all of its bytes, and no
-  // step after it has done anything. Its own chain.result(number) may be a count, of a part or of
-  // all, or an error. Bytes that were only read are not in the target.
+  // Returns how many bytes a chain of steps_of() has brought into the target. Only one of
+  // chain.steps() has completed: number chain.answered(). Every step before it has moved all of its
+  // bytes, and no step after it has done anything. Its own chain.result(number) is an error, or a
+  // count of all its bytes or of a part. Bytes that were only read are not in the target.
   [[nodiscard]] static std::uint64_t bytes_copied(const linked_steps<copy_step>& chain) {
     std::uint64_t copied = 0;
     // --8<-- [start:task-11-3b]
