@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Messages that carry their receiver: a message's word is the address of the receiver.
 // Lifetime a receiver must neither be destroyed nor move while a message to it may be on its way.
-// Threads  on_message() is called by the thread that runs the queue which the message was sent to.
+// Threads  the thread that runs the queue to which the message was sent calls on_message().
 // Rule     within one process only: in another process the address would belong to another object.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace uring {
   return reinterpret_cast<std::uint64_t>(&receiver);
 }
 
-// What a queue gives its messages to, see io_queue::set_receiver(). It has no data, and so one
+// A queue gives its messages to this, see io_queue::set_receiver(). It has no data, and so one
 // object is enough for all queues.
 class postman final : public message_receiver {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A client of the laboratory: what is in flight for it, and what it is owed.
+// A client of the laboratory: the requests in flight for it, and the bytes to be sent to it.
 // Owns     the socket.
 // Lifetime as long as a request of it is in flight: its address is in the request's user_data.
 // Threads  the worker's.

@@ -4,7 +4,7 @@
 // Owns     the buffers that clients share.
 // Lifetime the ring outlives it; it outlives every request of a client.
 // Threads  the one that runs the ring.
-// Errors   how a client ends is in the client.
+// Errors   the client's own state says how it has ended.
 // Rule     each client has at most one send in flight, so that bytes stay in order.
 #pragma once
 
@@ -109,7 +109,7 @@ inline void lab_echo::on_send(lab_client& client, const completion& done) {
   const bool is_lost = done.res != static_cast<std::int32_t>(client.unsent.front().bytes.size());
   give_back(client.unsent.front().id);
   client.unsent.pop_front();
-  if (is_lost) {  // MSG_WAITALL: it is not merely short
+  if (is_lost) {  // with MSG_WAITALL a send is short only if the client is lost
     client.has_ended = true;
     ::shutdown(client.socket.get(), SHUT_RDWR);  // ends a recv that is in flight
     for (const lab_client::piece& each : client.unsent) give_back(each.id);

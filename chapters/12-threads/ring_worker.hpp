@@ -34,11 +34,11 @@ class worker {
   }
   worker(worker&&) = delete;  // messages are sent to its ring
 
-  // Makes the calling thread the one that the ring belongs to. The kernel is asked by
-  // io_uring_register(fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0), where fd is the ring_fd of
-  // context_.handle(), as an unsigned. It answers 0, or -errno: that is thrown, by
-  // common::throw_error(result, "io_uring_register"). (liburing has io_uring_enable_rings(), but
-  // before version 2.4 its shared library lacks it.)
+  // Enables the ring: from then on it belongs to the calling thread. Call io_uring_register(fd,
+  // IORING_REGISTER_ENABLE_RINGS, nullptr, 0), where fd is the ring_fd of context_.handle(), as an
+  // unsigned. It returns 0 or -errno; throw the latter by common::throw_error(result,
+  // "io_uring_register"). (liburing has io_uring_enable_rings(), but its shared library lacks that
+  // function before version 2.4.)
   void enable() {
     COURSE_TODO("12.1");
   }
@@ -46,8 +46,8 @@ class worker {
   // Only for the worker's own thread.
   [[nodiscard]] io_context& context() noexcept { return context_; }
 
-  // For the same thread, when the last task has ended: waits for requests without a task, such as a
-  // cancel. The thread that destroys the ring may not enter it.
+  // Call it on the same thread when the last task has ended: it waits for requests without a task,
+  // such as a cancel. The thread that destroys the ring may not enter it.
   void finish() {
     while (context_.in_flight() > 0) context_.turn();
   }
@@ -61,11 +61,11 @@ class worker {
   io_context context_;
 };
 
-// `count` listeners on one port: the kernel gives each client that comes to one of them. Made by
-// common::listen_on(host, port, {.shared = …}). Port 0 lets the kernel choose for the first, and
-// common::port_of() its descriptor tells what it chose. Which common::reuse_port (see listen.hpp)
-// has the first one, and which the others? A program that is started twice must fail at the second
-// time, as a server with one thread does, and not take half of the other's clients.
+// Returns `count` listeners on one port; the kernel gives each client to one of them. Make them by
+// common::listen_on(host, port, {.shared = …}). Port 0 lets the kernel choose a port for the first
+// one, and common::port_of(its descriptor) returns that port. Decide which common::reuse_port (see
+// listen.hpp) the first one has, and which the others have. A program that is started twice must
+// fail the second time, as a server with one thread does, and not take half of the clients.
 inline std::vector<common::unique_fd> listen_for_each(std::size_t count, const std::string& host,
                                                       std::uint16_t port) {
   std::vector<common::unique_fd> listeners;

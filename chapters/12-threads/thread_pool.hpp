@@ -41,15 +41,15 @@ class thread_pool {
   [[nodiscard("it is scheduled when it is awaited")]] scheduled schedule() noexcept;
 
  private:
-  // Puts `place` at the end of waiting_, which mutex_ guards, and notifies one thread by
-  // has_work_. As soon as the mutex is free, a thread may run the coroutine to its end: then the
-  // frame with `place` may be gone, and the pool with it.
+  // Puts `place` at the end of waiting_, which mutex_ guards, and notifies one thread by has_work_.
+  // As soon as the mutex is free, a thread may run the coroutine to its end, which may destroy the
+  // frame with `place`, and even the pool.
   void enqueue(scheduled& place);
 
-  // What each thread runs: takes the first of waiting_, resumes its coroutine, and so on. Other
+  // Each thread runs this: it takes the first of waiting_, resumes its coroutine, and so on. Other
   // threads must be able to do the same meanwhile. has_work_.wait(lock, ending, predicate) returns
-  // when the predicate is true or the pool is ending, and its result is that of the predicate:
-  // false is the end of this thread, and true means that work is left.
+  // when the predicate is true or the pool is ending. It returns the predicate's result: true means
+  // that work is left, and false that this thread should end.
   void work(const std::stop_token& ending);
 
   std::mutex mutex_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Work that blocks, done elsewhere: a context's coroutine takes it to a thread that may block, and
-// comes back to the context's own thread with what came of it.
+// comes back to the context's own thread with the result or the exception.
 // Owns     the threads, and the ring by which a coroutine comes back.
 // Lifetime the context outlives it. The destructor waits for work that is under way.
 // Threads  invoke(): the one that runs the context. The work: one of the pool's.
 // Errors   co_await throws what the work has thrown.
-// Rule     work that has begun is not canceled, nor is the wait for it: its frame lives on until it
-//          has ended. So bound how long the work may take.
+// Rule     neither work that has begun nor the wait for it can be canceled: the frame lives until
+//          the work has ended. So bound how long the work may take.
 #pragma once
 
 #include <atomic>
@@ -47,9 +47,9 @@ class blocking_pool {
 
     // On the pool's thread. Stores `awaiting` in traveler_, with release order, and then sends a
     // message to the context: sender.send(home, *this, 0), where *this is only an address. The
-    // store is the last access to the frame, in which this object lives, and from_, too: what comes
-    // after the store is in no order with the other thread, even if it comes before the send. So
-    // take references to from_.sender_ and from_.home_ first.
+    // store must be the last access to the frame, in which this object and from_ live. Nothing
+    // orders a later access with those of the other thread, even one before the send. So take
+    // references to from_.sender_ and from_.home_ first.
     void await_suspend(std::coroutine_handle<> awaiting) noexcept {
       // --8<-- [start:task-12-5b]
       message_sender& sender = from_.sender_;
@@ -61,9 +61,9 @@ class blocking_pool {
     void await_resume() const noexcept {}
 
    private:
-    // On the context's thread. Resumes the coroutine in traveler_, which it loads with acquire
-    // order: that pairs with the release in await_suspend(). The kernel has carried the message,
-    // but the language knows of no kernel.
+    // On the context's thread. Loads traveler_ with acquire order, and resumes that coroutine. The
+    // acquire pairs with the release in await_suspend(): the kernel orders the two by the message,
+    // but the rules of C++ do not know this.
     void on_message(const message&) override {
       // --8<-- [start:task-12-5c]
       traveler_.load(std::memory_order_acquire).resume();
@@ -74,7 +74,7 @@ class blocking_pool {
     std::atomic<std::coroutine_handle<>> traveler_;
   };
 
-  // Somebody waits for what no completion tells. Made and destroyed on the context's thread.
+  // While it lives, the loop waits for a message. Made and destroyed on the context's thread.
   class [[nodiscard]] under_way {
    public:
     explicit under_way(io_queue& queue) noexcept : queue_{queue} { queue_.expect_message(); }
@@ -100,9 +100,9 @@ task<std::invoke_result_t<Work&>> blocking_pool::invoke(Work work) {
   const under_way until_it_ends{home_};
   way_home home{*this};  // made here: the loop's thread will look at it
   outcome<std::invoke_result_t<Work&>> result;
-  // Goes to the pool, awaits call(std::move(work)) there, keeps in `result` what came of it, and
-  // comes back by co_await home. If call() throws, who comes back? A task's as_outcome() does not
-  // throw.
+  // Goes to the pool, awaits call(std::move(work)) there, keeps its outcome in `result`, and comes
+  // back by co_await home, even if call() throws. A task's as_outcome() returns the exception and
+  // does not throw.
   // --8<-- [start:task-12-5]
   co_await pool_.schedule();
   result = co_await call(std::move(work)).as_outcome();

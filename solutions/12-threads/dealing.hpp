@@ -39,16 +39,16 @@ class arrivals final : public message_receiver {
 
   [[nodiscard]] io_queue& queue() noexcept { return queue_; }
 
-  // Call it before the first next(): then the loop does not end before all clients have come.
+  // Call it before the first next(), so that the loop does not end before all clients have come.
   void begin() noexcept {
     is_expecting_ = !all_have_come();
     if (is_expecting_) queue_.expect_message();
   }
 
-  // accepted got = co_await here.next(): as from an accept. -ECANCELED: nobody else will come.
+  // accepted got = co_await here.next(): as from an accept. -ECANCELED: no other client will come.
   [[nodiscard("it waits when it is awaited")]] next_client next() noexcept;
 
-  // A message's value is a descriptor, or this: `sent` clients were dealt to it in all.
+  // A message's value is a descriptor, or this, which says that `sent` clients were dealt in all.
   [[nodiscard]] static constexpr std::int32_t no_more_than(std::int32_t sent) noexcept {
     return ~sent;  // of a number that is not negative it makes a negative one, and back
   }
@@ -58,7 +58,7 @@ class arrivals final : public message_receiver {
     try {
       keep(arrived);
     } catch (...) {
-      expect_no_more();  // this worker fails: it must not wait for what nobody would count
+      expect_no_more();  // this worker fails: it must not wait for clients that it cannot count
       throw;
     }
     if (all_have_come()) expect_no_more();
@@ -66,9 +66,9 @@ class arrivals final : public message_receiver {
   }
 
  private:
-  // A client's descriptor has come: it is kept in waiting_, and counted in come_. Or the number of
-  // clients in all: that is sent_. The kernel promises no order of messages, and this one comes
-  // from another ring: it may overtake clients.
+  // If a client's descriptor has come, keeps it in waiting_, and counts it in come_. If the number
+  // of all clients has come, no_more_than(sent), keeps it in sent_. The kernel promises no order of
+  // messages, and the number comes from another ring, so it may overtake clients.
   void keep(const message& arrived) {
     // --8<-- [start:task-12-3b]
     if (arrived.value < 0) {
@@ -96,7 +96,7 @@ class arrivals final : public message_receiver {
   io_queue& queue_;
   std::list<common::unique_fd> waiting_;
   std::int32_t come_ = 0;   // clients
-  std::int32_t sent_ = -1;  // how many come in all; negative: not known yet
+  std::int32_t sent_ = -1;  // how many come in all; negative as long as that is not known
   bool is_expecting_ = false;
   std::coroutine_handle<> consumer_;
 };
@@ -114,10 +114,10 @@ inline arrivals::next_client arrivals::next() noexcept {
 }
 
 // Sends `client` to the worker of `to`, in a message: msg_ring_op(context, to.queue(),
-// address_of(to), its descriptor). True if that has worked. False if not, and then `client` is what
-// it was. Decide who owns the descriptor while this waits: it may be closed twice, or never.
+// address_of(to), its descriptor). Returns true if it was sent. If not, returns false, and `client`
+// is what it was. Decide which side owns the descriptor during the wait, so that it is closed once.
 inline task<bool> hand_over(io_context& context, arrivals& to, common::unique_fd& client) {
-  context.reserve(1);  // if the queue stays full, it is this that throws, and not co_await
+  context.reserve(1);  // if the queue stays full, this line throws, and not the co_await
   // --8<-- [start:task-12-3]
   const int fd = client.release();
   const io_result sent = co_await msg_ring_op(context, to.queue(), address_of(to), fd);
@@ -134,7 +134,7 @@ class dealer {
   }
   dealer(dealer&&) = delete;
 
-  // Sends the last messages. Call it however the worker has ended: the others wait for them.
+  // Sends the last messages, for which the others wait. Call it however the worker has ended.
   void end() noexcept {
     for (const place& each : others_) {
       sender_.send(each.to->queue(), *each.to, arrivals::no_more_than(each.sent));

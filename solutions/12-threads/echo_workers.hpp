@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Chapter 10's echo server on several workers. Either the kernel gives each client to one of their
-// listeners, or one of them accepts for all, and deals.
+// listeners, or one worker accepts for all, and deals the clients out.
 // Owns     the workers, and all that they share.
 // Lifetime the stop signal outlives it. It belongs to one run().
-// Threads  as workers.hpp says. A worker's buffers and its clients are its own thread's alone.
+// Threads  as workers.hpp says. A worker's buffers and its clients belong to its own thread alone.
 // Errors   as workers::run().
 #pragma once
 
@@ -44,7 +44,7 @@ struct echo_worker_options {
 
 class echo_workers {
  public:
-  // Makes every ring and every listener: from here on clients may come, and wait.
+  // Makes every ring and every listener. From here on clients may come; they wait until run().
   echo_workers(const echo_worker_options& options, const std::string& host, std::uint16_t port,
                const common::stop_signal& stop)
       : options_{options},

@@ -3,8 +3,8 @@
 // Owns     the ring, at which no thread waits and to which no message is sent.
 // Lifetime it outlives every send().
 // Threads  any. One thread at a time uses the ring, for one system call.
-// Errors   the constructor throws std::system_error. send() does not fail: without memory it tries
-//          again, and if this program may not use io_uring any more, it ends the program.
+// Errors   the constructor throws std::system_error. send() does not fail: if the kernel has no
+//          memory, it tries again; if io_uring is not permitted any more, it ends the program.
 #pragma once
 
 #include <liburing.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 12-owner: to whom a ring belongs, and what the kernel says to all others.
+// 12-owner: shows to which thread a ring belongs, and what the kernel answers to all others.
 //
 //   ./course run 12:owner
 #include <liburing.h>

@@ -18,7 +18,7 @@ class starting_line {
   explicit starting_line(std::size_t count) noexcept : missing_{count} {}
   starting_line(starting_line&&) = delete;  // threads hold its address
 
-  // The calling thread is ready. Returns when all have arrived: true if all are ready.
+  // The calling thread is ready. Waits until all have arrived, and returns whether all are ready.
   [[nodiscard]] bool arrive_and_wait() {
     std::unique_lock lock{mutex_};
     one_has_arrived();

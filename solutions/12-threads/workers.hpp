@@ -3,8 +3,8 @@
 // Owns     the workers and, while run() goes on, their threads.
 // Lifetime the stop signal outlives it.
 // Threads  run(): the one that made it. `serve` is called by each worker's own thread.
-// Errors   the first error of any worker ends all of them, and run() throws it. If the system has
-//          no thread left, that is such an error, and no worker serves.
+// Errors   the first error of any worker ends all of them, and run() throws it. It is such an error
+//          if the system has no thread left; then no worker serves.
 // Rule     no worker serves before every ring is enabled, and no ring is destroyed before every
 //          thread has ended: so any worker may send to any other.
 #pragma once
@@ -30,7 +30,7 @@ namespace uring {
 
 class workers {
  public:
-  // What a worker does, from its first turn to its last. It ends when a stop was asked for.
+  // Runs a worker from its first turn to its last, and returns when a stop was asked for.
   using serve_function = std::function<void(worker& own, std::size_t index)>;
 
   workers(std::size_t count, const ring_options& options, const common::stop_signal& stop)
@@ -40,7 +40,7 @@ class workers {
   workers(workers&&) = delete;  // its threads know its address
 
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
-  // For sending messages to it. Everything else is for the worker's own thread.
+  // Any thread may send messages to it. All other use is for the worker's own thread.
   [[nodiscard]] io_context& context_of(std::size_t index) {
     return std::next(all_.begin(), static_cast<std::ptrdiff_t>(index))->context();
   }
@@ -62,8 +62,8 @@ class workers {
 
  private:
   // Starts a thread for each of all_, which calls run_one(its worker, its index, serve). If the
-  // system has no thread left, std::jthread's constructor throws: then call failed(), and call
-  // start_.give_up() for this worker and each one after it, because the others wait for them there.
+  // system has no thread left, std::jthread's constructor throws. Then call failed(), and call
+  // start_.give_up() once for this worker and each one after it: the others wait there for them.
   void start_all(std::vector<std::jthread>& threads, const serve_function& serve) {
     std::size_t index = 0;
     // --8<-- [start:task-12-2]
@@ -79,10 +79,10 @@ class workers {
     // --8<-- [end:task-12-2]
   }
 
-  // A worker's thread, from its first line to its last. Enables the ring, waits for all others by
-  // start_.arrive_and_wait(), and serves; if that is false, one of them could not start, and no
-  // worker serves. Every exception goes to failed(), because none may leave a thread. A worker
-  // whose own ring cannot be enabled calls start_.give_up().
+  // Runs a worker's thread. Enables the ring, waits for all others by start_.arrive_and_wait(), and
+  // serves if that returns true; false means that one of them could not start, and then no worker
+  // serves. Every exception goes to failed(), because none may leave a thread. A worker whose own
+  // ring cannot be enabled calls start_.give_up().
   void run_one(worker& own, std::size_t index, const serve_function& serve) noexcept {
     // --8<-- [start:task-12-2b]
     try {
@@ -99,8 +99,8 @@ class workers {
     // --8<-- [end:task-12-2b]
   }
 
-  // Any thread calls this, perhaps several at once. Keeps the first error in first_error_, which
-  // mutex_ guards, and asks all workers to stop: stop_.request().
+  // Any thread may call this, even several at once. Keeps only the first error in first_error_,
+  // which mutex_ guards, and asks all workers to stop, by stop_.request().
   void failed(std::exception_ptr error) noexcept {
     // --8<-- [start:task-12-2c]
     const std::lock_guard lock{mutex_};
