@@ -33,7 +33,7 @@ inline constexpr byte_set registered_name_bytes{"-._~!$&'()*+,;=%"};
   return !text.empty() && registered_name_bytes.has_all_of(text);
 }
 
-// Whether this may be an IPv6 address. A wrong one does no harm: no host has it as its name.
+// Whether this may be an IPv6 address. A wrong one does no harm, because no host has such a name.
 [[nodiscard]] constexpr bool is_ipv6_text(std::string_view text) noexcept {
   if (text.find(':') == std::string_view::npos) return false;
   return text.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
@@ -44,7 +44,8 @@ inline constexpr byte_set registered_name_bytes{"-._~!$&'()*+,;=%"};
   return text.empty() || read_number(text, 10).value_or(port_max + 1) <= port_max;
 }
 
-// The result is empty if there is no host, a user name before it, or a port that is not a number.
+// The result is empty if the text has no host, has a user name before the host, or has a port that
+// is not a number.
 [[nodiscard]] inline std::optional<authority> read_authority(std::string_view text) {
   const bool has_brackets = text.starts_with('[');
   const std::size_t host_end = has_brackets ? text.find(']') : text.find(':');

@@ -24,8 +24,8 @@ struct byte_range {
 };
 
 enum class range_outcome {
-  ignored,        // another unit, bad grammar, more ranges than there is room for, an empty file
-  unsatisfiable,  // none of them begins within the file: 416
+  ignored,        // another unit, bad grammar, more ranges than fit into the span, an empty file
+  unsatisfiable,  // no range begins within the file: the answer is 416
   some,
 };
 

@@ -18,8 +18,8 @@ namespace uring::http {
   return (byte < 0x20 && c != '\t') || byte == 0x7f;
 }
 
-// The high bit of each byte of `word` that is less than 0x20 or is 0x7f. Bits above the lowest one
-// may be wrong, because a subtraction borrows from the byte above.
+// Sets the high bit of each byte of `word` that is less than 0x20 or is 0x7f. Only the lowest bit
+// that is set is certain, because a subtraction may borrow from the byte above.
 [[nodiscard]] constexpr std::uint64_t low_or_del(std::uint64_t word) noexcept {
   constexpr std::uint64_t ones = 0x0101'0101'0101'0101;
   const std::uint64_t del = word ^ (ones * 0x7f);  // zero in each byte that was DEL

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Finds the end of a line, and of a whole head, in bytes that come in pieces.
 // Owns     nothing but counts: between two calls the bytes may be moved, or get a larger buffer.
-// Rule     each byte is looked at once, however small the pieces are. No byte behind a limit is.
+// Rule     it looks at each byte once, however small the pieces are, and at none behind a limit.
 // See      rfc9112, sections 2.2 and 3
 #pragma once
 
@@ -18,20 +18,20 @@ namespace uring::http {
 enum class line_state {
   whole,       // with its CR LF
   incomplete,  // its end has not come yet
-  too_long,    // whatever comes
+  too_long,    // whatever comes next
   bad_byte,    // a CR or an LF alone, a NUL, another control byte
 };
 
 class line_reader {
  public:
-  // `text` begins where the line begins. If the line was incomplete, call it again with the same
-  // bytes and more behind them: seen_ is the number of bytes that need no second look.
+  // `text` begins where the line begins. If the line was incomplete, the caller calls again with
+  // the same bytes and more behind them: seen_ is the number of bytes that need no second look.
   //
-  // The first control byte at or behind seen_ has to be the CR of the line's end, with an LF behind
-  // it. Before it the line has at most `bytes_max` bytes: a longer line is too_long as soon as that
-  // is certain, and bytes behind the limit must not change the answer. find_control() returns the
-  // place of the byte; if there is none, it returns the size of its text. Store in seen_ how many
-  // bytes of the line were looked at: the CR is the first that is not counted.
+  // The first control byte at or behind seen_ has to be the CR that ends the line, with an LF
+  // behind it. At most `bytes_max` bytes may stand before the CR. A longer line is too_long as soon
+  // as that is certain, and bytes behind the limit must not change the answer. find_control()
+  // returns the position of the control byte, or the size of its text if there is none. Store in
+  // seen_ how many bytes of the line were looked at, the CR not included.
   line_state look(std::string_view text, std::size_t bytes_max) {
     COURSE_TODO("13.2");
   }
@@ -89,11 +89,11 @@ class head_reader {
     return {};
   }
 
-  // `head` is what has come of the head, within head_bytes_max; `rest` is its part that begins with
-  // a line that is not whole. If that is incomplete and `head` is not full, {} says that more is
-  // needed. A full head is refused with 431, whichever line it stops in, because no further byte
-  // can help. A line that is too long gets 431 if it is a field, and 414 if it is the request line,
-  // but 501 if not even its method has ended: then that is longer than any method that we know.
+  // `head` is what has come of the head, up to head_bytes_max. `rest` is its last part, which
+  // begins with the line that is not whole. If that line is incomplete, return {} as long as `head`
+  // is not full: more bytes are needed. Refuse a full head with 431, whichever line it stops in,
+  // because more bytes cannot help. If the line is too long, refuse with 431 for a field, with 414
+  // for the request line, but with 501 if not even its method has ended within the limit.
   found stopped(line_state state, std::string_view rest, std::string_view head,
                 const request_limits& limits) const {
     if (state == line_state::bad_byte) return refuse(400, "a control byte");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a parser says about bytes, as text. It must be the same for every way to cut them.
-// Owns     the bytes that were not taken, in memory of exactly their size that is allocated again
-//          for each piece: so AddressSanitizer finds a parser that reads behind them.
+// Owns     the bytes that were not taken. Each piece gets new memory of exactly the right size, so
+//          that AddressSanitizer finds a parser that reads behind the bytes.
 // Lifetime the limits outlive it.
 #pragma once
 

@@ -3,8 +3,8 @@
 // and without two slashes in a row.
 // Lifetime the path is a part of the buffer that the caller gave.
 // Errors   a refusal. The request is understood, so the connection may go on after the answer.
-// Rule     decode first, then look for "..": "%2e%2e" is one, too. What was decoded is not decoded
-//          again.
+// Rule     decode first, then look for "..", because "%2e%2e" is one, too. Never decode a second
+//          time.
 // See      rfc3986, sections 2.1, 2.4, 3.3 and 6.2.2
 #pragma once
 
@@ -44,9 +44,9 @@ inline std::optional<std::size_t> decode(std::string_view segment, std::span<cha
   for (std::size_t at = 0; at < segment.size(); ++at) {
     char byte = segment[at];
     if (byte == '%') {
-      // read_percent() says which byte this and the next two stand for: write that one. Return
-      // std::nullopt if they stand for none; for a control byte, because a NUL would end the name
-      // for the kernel, and a line feed a line of a log; or for a slash, which no name can hold.
+      // Write the byte that this and the next two stand for: read_percent() returns it. Return
+      // std::nullopt if it is none; if it is a control byte, because a NUL would end the name for
+      // the kernel, and a line feed a line of a log; or if it is a slash, which no name can hold.
       COURSE_TODO("13.4");
     }
     into[written++] = byte;
@@ -55,7 +55,7 @@ inline std::optional<std::size_t> decode(std::string_view segment, std::span<cha
 }
 
 // `written` ends with a slash. `name` is the segment behind it in the buffer, and `has_more` says
-// whether a slash follows it. Returns how many bytes stay. An empty name and "." add nothing, so
+// whether a slash follows it. Returns how many bytes to keep. An empty name and "." add nothing, so
 // that "//" becomes "/". ".." removes the last folder of `written`; if there is none, return
 // std::nullopt, because no file of ours is above the root. Any other name stays, and so does the
 // slash that follows it: write that to *end, the place behind the name. Three examples: "/a/" and

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Why a request is not served, and the status that says so to the client.
-// Rule     the connection is closed after the answer: we do not know any more where the next
-//          request begins, and request smuggling depends on servers that guess it. (After a
-//          request that was parsed we know it: plain_path.hpp refuses only such requests.)
+// Rule     the connection is closed after the answer, because we no longer know where the next
+//          request begins, and request smuggling depends on servers that guess this. (If a request
+//          was parsed, we know where it ends: plain_path.hpp refuses only such requests.)
 // See      rfc9112, sections 6.3 and 11.2
 #pragma once
 

@@ -42,7 +42,7 @@ struct request_target {
   std::string_view text;  // as it came; only visible ASCII
   target_form form = target_form::origin;
   std::string_view authority;  // in the absolute and the authority form
-  std::string_view path;       // not decoded; begins with a slash, but is empty in the last two
+  std::string_view path;       // not decoded; begins with a slash; empty in the last two forms
   std::string_view query;      // not decoded; without its question mark
   bool has_query = false;      // "/?" has an empty one
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Writes a response into a buffer: the status line, the fields, the empty line, a short body.
 // Lifetime the buffer outlives it; text() is a part of it.
-// Errors   ok() is false once something did not fit, or had a byte that would end its line: then
-//          text() is empty, so that half a response is never sent.
+// Errors   ok() is false once something did not fit, or a value had a control byte. Then text() is
+//          empty, so that half a response is never sent.
 // See      rfc9112, sections 4 and 5; rfc9110, section 5.5
 #pragma once
 
@@ -65,15 +65,15 @@ class response_writer {
   [[nodiscard]] std::string_view text() const noexcept { return {into_.data(), ok_ ? size_ : 0}; }
 
  private:
-  // Copies `text` to the place after the size_ bytes that into_ has by now, and counts it. If not
-  // all of it fits, copy nothing and set ok_ to false: from then on nothing is copied, or there
-  // would be a gap.
+  // Copies `text` behind the size_ bytes that into_ holds by now, and adds its size to size_. If
+  // not all of it fits, copy nothing and set ok_ to false. Once ok_ is false, copy nothing more,
+  // because the response would have a gap.
   void put(std::string_view text) {
     COURSE_TODO("13.5");
   }
 
-  // A value with a CR LF would end its field and begin another field, or another response. So a
-  // value with a control byte is not written, and makes the response fail.
+  // A value with a CR LF would end its field and begin another field, or another response. So do
+  // not write a value that contains a control byte: set ok_ to false instead.
   void put_value(std::string_view value) {
     COURSE_TODO("13.5");
   }

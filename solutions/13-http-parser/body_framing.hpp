@@ -21,7 +21,7 @@ struct body_framing {
 // What the two fields about the body's end say. Each field may be on several lines.
 struct framing_fields {
   bool has_length = false;       // there is a Content-Length
-  bool is_length_clear = true;   // all that it says is a number, and always the same
+  bool is_length_clear = true;   // all of its values are numbers, and all are the same
   std::uint64_t length = 0;      // that number
   bool has_coding = false;       // there is a Transfer-Encoding
   bool is_chunked_last = false;  // the last coding is chunked

@@ -52,10 +52,10 @@ inline constexpr std::array<named_method, 9> known_methods{{
 }
 
 // request-line = method SP request-target SP HTTP-version. Fills in method_text, target.text and
-// minor of `head`: 0 for HTTP/1.0, else 1. The target is whatever stands between the first blank
-// and the last one: read_target() refuses a blank in it. A bad request (400) has fewer than two
-// blanks, a method that is no token, or a last word that is no version. A version of HTTP that does
-// not begin with 1 gets 505.
+// minor of `head`: 0 for HTTP/1.0, else 1. The target is everything between the first blank and the
+// last one; read_target() will refuse a blank in it. Refuse with 400 if there are fewer than two
+// blanks, if the method is no token, or if the last word is no version. Refuse with 505 if the
+// version does not begin with 1.
 inline refusal read_request_line(std::string_view line, request_head& head) {
   // --8<-- [start:task-13-1]
   const std::size_t first = line.find(' ');
@@ -72,7 +72,7 @@ inline refusal read_request_line(std::string_view line, request_head& head) {
   return {};
 }
 
-// What the fields read so far have said.
+// What we know from the fields that were read so far.
 struct field_facts {
   int hosts = 0;          // how many Host fields there are
   std::string_view host;  // what the last one says
@@ -81,9 +81,9 @@ struct field_facts {
   bool says_keep_alive = false;
 };
 
-// Sets head.host: what the target says if it has an authority, otherwise what Host says. Refuse
-// with 400, whatever the target: more than one Host; none in HTTP/1.1; a Host that is not empty and
-// that read_authority() does not take.
+// Sets head.host to the target's authority, or to the value of Host if the target has none. First,
+// whatever the target, refuse with 400 if there is more than one Host, if there is none in
+// HTTP/1.1, or if Host is not empty and read_authority() finds no authority in it.
 inline refusal decide_host(const field_facts& facts, request_head& head) {
   // --8<-- [start:task-13-1b]
   if (facts.hosts > 1) return bad_request("more than one Host");
@@ -139,7 +139,7 @@ inline refusal settle(const field_facts& facts, const request_limits& limits, re
   return {};
 }
 
-// Takes a line and its CR LF off the front of `text`, which has one.
+// Takes a line and its CR LF off the front of `text`, which has at least one line.
 inline std::string_view take_line_of_head(std::string_view& text) noexcept {
   const std::string_view line = text.substr(0, text.find('\r'));
   text.remove_prefix(line.size() + 2);

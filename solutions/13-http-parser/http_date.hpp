@@ -132,7 +132,7 @@ constexpr void write_at(date_text& text, std::size_t at, std::int64_t number, st
   return read_rfc850_date(text, now);
 }
 
-// The time as text. It is made again only when a second has passed, not for each response.
+// The time as text. The text is made again only when a second has passed, not for each response.
 class date_clock {
  public:
   [[nodiscard]] std::string_view text(std::int64_t now) noexcept {

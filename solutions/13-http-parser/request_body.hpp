@@ -22,13 +22,13 @@
 
 namespace uring::http {
 
-// At least one of the two fields is there: decides how the body ends, into `body`, or refuses.
+// At least one of the two fields is there. Stores in `body` how the body ends, or refuses.
 //
-// Check in this order. If there is a coding, it has to be chunked, or the request is refused. With
-// 400: if there is a length, too; in HTTP/1.0 (`minor` is 0), which has no codings; if chunked is
-// not the last of them, or is there twice. With 501: if others come before it, which we cannot
-// undo. If there is a length alone, it has to be clear (400), and at most limits.body_bytes_max
-// (413): a length that is not clear cannot be compared.
+// Check in this order. If there is a coding, refuse with 400 if there is also a length, if `minor`
+// is 0 (HTTP/1.0 has no codings), or if chunked is not the last coding or is there twice; refuse
+// with 501 if other codings come before chunked, because we cannot undo them. If there is only a
+// length, refuse with 400 if it is not clear, because only a clear number can be compared. Then
+// refuse with 413 if it is more than limits.body_bytes_max.
 inline refusal decide_framing(const framing_fields& said, int minor, const request_limits& limits,
                               body_framing& body) {
   // --8<-- [start:task-13-3]
@@ -125,10 +125,10 @@ class request_body {
     return begin_chunk(chunk->bytes, limits);
   }
 
-  // A chunk of `bytes` bytes begins. body_bytes_ is the sum of all sizes so far. If the sum would
-  // become more than limits.body_bytes_max, refuse with 413. An attacker may have chosen `bytes`,
-  // so that a sum with it overflows. left_ becomes the size, and place_ what comes next: data, or
-  // the trailer after a chunk of size 0.
+  // A chunk of `bytes` bytes begins. body_bytes_ is the sum of all sizes so far. Refuse with 413 if
+  // the sum would become more than limits.body_bytes_max. An attacker may choose `bytes` so large
+  // that the addition overflows. Set left_ to the size, and place_ to what comes next: data, or the
+  // trailer after a chunk of size 0.
   refusal begin_chunk(std::uint64_t bytes, const request_limits& limits) {
     // --8<-- [start:task-13-3b]
     const std::uint64_t room = limits.body_bytes_max - body_bytes_;
@@ -140,8 +140,8 @@ class request_body {
     return {};
   }
 
-  // A field of the trailer is checked and dropped: no field that we know is allowed there (rfc9110,
-  // 6.5.1), least of all one about framing.
+  // A field of the trailer is checked and then ignored, because no field that we know is allowed
+  // there (rfc9110, 6.5.1), least of all one about framing.
   refusal on_trailer_line(std::string_view line) noexcept {
     trailer_bytes_ += line.size();
     if (line.empty()) place_ = place::end;

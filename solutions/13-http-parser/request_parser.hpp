@@ -4,7 +4,7 @@
 // Lifetime the limits outlive it. What a call returns is a part of the bytes that it was given: it
 //          is valid until those bytes are moved or overwritten.
 // Threads  one at a time.
-// Errors   a request that is refused: next() says so again and again, and why() says why.
+// Errors   once a request is refused, each next() returns refused, and why() tells the reason.
 // Rule     the answer does not depend on how the bytes are cut into calls.
 // See      rfc9112
 #pragma once
@@ -26,11 +26,11 @@ class request_parser {
  public:
   // --8<-- [start:steps]
   enum class step : std::uint8_t {
-    more,     // no step is complete: call again when more bytes have come after those that are left
-    head,     // `head` is filled in, its bytes are taken
-    data,     // data() is the next part of the body, its bytes are taken
-    end,      // the request is over, also if it has no body; the next call is about the next one
-    refused,  // answer with why().status, and close
+    more,     // call again with the bytes that are left, when more have come behind them
+    head,     // `head` is filled in, and its bytes are taken
+    data,     // data() is the next part of the body, and its bytes are taken
+    end,      // the request is over, even if it had no body; the next call begins the next one
+    refused,  // answer with why().status, and close the connection
   };
   // --8<-- [end:steps]
 
@@ -38,7 +38,7 @@ class request_parser {
     assert(limits.fields_max <= field_list::room && "a head has no room for so many fields");
   }
 
-  // `received` is all that has come and was not taken. Parsed bytes are removed from its front.
+  // `received` is all that has come and was not taken yet. The call takes bytes off its front.
   [[nodiscard]] step next(std::string_view& received, request_head& head) {
     if (why_) return step::refused;
     return is_in_body_ ? next_of_body(received) : next_head(received, head);
@@ -48,7 +48,7 @@ class request_parser {
   [[nodiscard]] const refusal& why() const noexcept { return why_; }
 
   // False from a whole head to the end of its request. If it is true and no bytes are left, an EOF
-  // is in order; otherwise a request is lost.
+  // is a clean end. Otherwise the EOF cuts a request off.
   [[nodiscard]] bool is_between_requests() const noexcept { return !is_in_body_; }
 
  private:
