@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// One client's connection, as bytes that come and go. It waits for the client, and knows nothing of
-// HTTP.
+// One client's connection, as bytes that come and go. It waits for the client, and knows nothing
+// about HTTP.
 // Owns     the stream of received bytes, those not read yet, those to be sent, and the time limit.
-// Lifetime from the first wait until end() has returned it stays where it is. Site, source and
-//          socket outlive it.
+// Lifetime it must not move from the first wait until end() has completed. Site, source and socket
+//          outlive it.
 // Threads  the one that runs the queue.
-// Errors   a wait is false if the client is lost, has ended its stream, or is out of time.
+// Errors   a wait returns false if the client is lost, has ended its stream, or is out of time.
 // Rule     while we wait for the client, no buffer of the pool is held for it: neither by our code
 //          nor by an armed request. One send is in flight at a time.
 #pragma once
@@ -46,15 +46,15 @@ struct client_link {
   buffer_pool& pool;
   cancel_source& given_up;
   recv_stream arriving;
-  bool is_ending = false;  // its time is up: its next request, if there is one, is the last
+  bool is_ending = false;  // its time is up: if there is another request, that one is the last
 
-  // received got = co_await link.next(): until limit.source() is canceled.
+  // Waits for bytes, until limit.source() is canceled: received got = co_await link.next();
   [[nodiscard]] auto next() {
     input.keep();
     return patient_next{arriving, limit.source()};
   }
 
-  // Takes bytes that have come. False if there are none: then call receive_after() of
+  // Takes the bytes that have come. If there are none, returns false: then call receive_after() of
   // slow_waits.hpp.
   [[nodiscard]] bool took(received got) {
     if (got.bytes().empty()) return false;
@@ -62,7 +62,7 @@ struct client_link {
     return true;
   }
 
-  // const io_result sent = co_await link.send_now(): all of `out` that the socket takes at once.
+  // Sends as much of `out` as the socket takes at once: io_result sent = co_await link.send_now();
   [[nodiscard]] auto send_now() {
     input.keep();
     return send_op(given_up, socket, std::as_bytes(std::span{out.text()}),
@@ -71,7 +71,7 @@ struct client_link {
 
   task<> end() { return arriving.end(); }
 
-  // True if `sent` was the rest of `out`. Then the block of `out` is returned.
+  // True if `sent` says that all of `out` was sent. Then the block of `out` is returned.
   [[nodiscard]] bool has_sent_all(const io_result& sent) noexcept {
     if (!sent || sent.count() < out.text().size()) return false;
     out.clear();

@@ -28,7 +28,7 @@ namespace uring::http {
 
 class http_answers {
  public:
-  // What any answer takes but those with a file's bytes.
+  // Enough room for every answer that holds no bytes of a file.
   static constexpr std::size_t room_bytes_min = 2048;
 
   http_answers(http_site& site, client_link& link) : site_{site}, link_{link} {
@@ -40,7 +40,7 @@ class http_answers {
   // Makes the next answer end the connection.
   void next_is_last() noexcept { must_end_ = true; }
 
-  // Answers a request without a body, if nothing has to be waited for. False if something has to.
+  // Answers a request, if that needs no wait. Returns false if it has to wait for a body or a file.
   [[nodiscard]] bool at_once(const request_head& head) {
     if (head.body.has_body()) return false;
     const route to = find_route(head, site_.path_room);
@@ -109,7 +109,7 @@ class http_answers {
     });
   }
 
-  // The answer to bytes that are not a request, or came too late. The next request cannot be found.
+  // Answers bytes that are no request, or came too late, and after which none can be found.
   void refuse_all(int status) {
     is_over_ = true;
     response_writer writer{link_.out.room()};

@@ -77,8 +77,8 @@ class http_command_line {
     return chosen;
   }
 
-  // Each client takes a descriptor. Some have to be left for files and for the server itself,
-  // because a client that cannot get its file is not served.
+  // Each client takes a descriptor. Some descriptors have to be left for files and for the server
+  // itself, because a client whose file cannot be opened is not served.
   [[nodiscard]] static std::int64_t connections_that_fit() {
     ::rlimit limit{};
     common::check(::getrlimit(RLIMIT_NOFILE, &limit), "getrlimit");

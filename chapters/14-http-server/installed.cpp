@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // 14-installed: nginx or h2o, if it is installed, with one worker, on the same files, and set up to
-// do well. It becomes that server, so that its CPU time is the server's. What every server of the
-// course prints first comes from a child, as soon as somebody listens on the port.
+// do well. This process becomes that server, so that its CPU time is the server's. A child prints
+// the first line that every server of the course prints, as soon as a server listens on the port.
 //
 //   ./course run 14:installed -- nginx --port 8080 --root site
 #include <netinet/in.h>
@@ -65,7 +65,7 @@ std::string settings_of_h2o(const place& at) {
   return text.str();
 }
 
-// Its whole path. Many users do not have /usr/sbin in theirs.
+// The program's whole path. Many users do not have /usr/sbin in their PATH.
 files::path find_program(const std::string& name) {
   const char* const said = std::getenv("PATH");
   std::istringstream folders{std::string{said == nullptr ? "" : said} + ":/usr/sbin"};
@@ -84,7 +84,7 @@ bool is_up(const ::sockaddr_in& at) {
   return ::connect(probe.get(), reinterpret_cast<const ::sockaddr*>(&at), sizeof at) == 0;
 }
 
-// In a process that nobody waits for. It gives up when the server has had time enough.
+// Runs in a process that no other waits for. It gives up when the server has had enough time.
 void announce_when_up(const place& at, const ::sockaddr_in& address) {
   constexpr int tries_max = 1000;
   constexpr std::chrono::milliseconds pause_ms{10};

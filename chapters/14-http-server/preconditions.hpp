@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Whether a client that has a version of the file already needs it again.
 // Errors   none: a field that says nothing valid is treated as if it were not there.
-// Rule     an entity tag counts more than a date. They are looked at in the RFC's order.
+// Rule     an entity tag counts more than a date. The fields are checked in the RFC's order.
 // See      rfc9110, sections 13.1 and 13.2.2
 #pragma once
 

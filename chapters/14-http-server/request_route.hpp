@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a request asks for, before any file is looked at: a file, one of the handlers, or nothing
-// that we have.
+// Decides what a request asks for, before any file is opened: a file, one of the handlers, or
+// nothing that we have.
 // Lifetime the path is in the room that find_route() was given.
 // Errors   route::status, if the request is answered with that alone.
 // Rule     a method that we do not know gets 501. A method that we know but that this resource does

@@ -28,15 +28,15 @@ namespace uring::http {
 
 inline constexpr std::size_t goodbye_bytes_max = 1024 * 1024;
 
-// A client that has sent a part of a request and reset its connection right behind it. A multishot
-// recv may report the part alone: the kernel takes those bytes, knows of no more, and waits for a
-// change, though the last one has come. So ask, whenever a part is not the whole.
+// Whether the client has reset its connection. If the reset came right behind a part of a request,
+// a multishot recv may report only the part: the kernel then waits for the next change of the
+// socket, but the reset was the last one. So call this whenever a request is not whole.
 [[nodiscard]] inline bool has_reset(const client_link& link) noexcept {
   ::pollfd state{.fd = link.socket, .events = 0, .revents = 0};
   return ::poll(&state, 1, 0) == 1 && (state.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-// The time is up. A client that was idle may have sent a request in the meantime.
+// The time is up. Looks once more, because an idle client may have sent a request meanwhile.
 inline task<bool> look_once_more(client_link& link) {
   if (link.limit.what() != wait_for::request || link.given_up.is_canceled()) co_return false;
   link.is_ending = true;
@@ -46,7 +46,7 @@ inline task<bool> look_once_more(client_link& link) {
   co_return link.took(std::move(got));
 }
 
-// No bytes have come, but `error`, or 0 for the end of the stream. Waits again if bytes may come.
+// A wait brought no bytes but `error`, or 0 for the stream's end. Waits again if bytes may come.
 inline task<bool> receive_after(client_link& link, int error) {
   for (;;) {
     received got{.result = io_result{-EAGAIN}, .lease = {}};
@@ -66,7 +66,7 @@ inline task<bool> receive_after(client_link& link, int error) {
   }
 }
 
-// Waits for the next bytes in every way. For callers that can afford a frame.
+// Waits for the next bytes, whatever comes first. For callers that can afford a frame.
 inline task<bool> receive(client_link& link) {
   received got = co_await link.next();
   const int error = got.result.error();
@@ -84,7 +84,7 @@ inline task<> let_go_of_buffers(client_link& link) {
   }
 }
 
-// The socket did not take all of `out`. Sends the rest as long as the client takes some in time.
+// The socket did not take all of `out`. Sends the rest as long as the client takes bytes in time.
 inline task<bool> send_rest(client_link& link, io_result sent) {
   if (!sent && !sent.is_passing()) co_return false;
   co_await let_go_of_buffers(link);
@@ -111,7 +111,7 @@ inline task<bool> send_out(client_link& link) {
   co_return all;
 }
 
-// Ends our side, and reads until the client has ended its own: with bytes unread, close() would
+// Ends our side, and reads until the client has ended its own. With bytes unread, close() would
 // send a reset, which overtakes the answer.
 inline task<> say_goodbye(client_link& link) {
   (void)co_await shutdown_op(link.given_up, link.socket, SHUT_WR);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // How long clients may take: ordered lists of limits, instead of a timer for each client.
 // Owns     nothing; a limit is a member of what it limits.
-// Lifetime the lists outlive every limit, and a limit every wait under its source().
+// Lifetime the lists outlive every limit, and a limit outlives every wait under its source().
 // Threads  the one that runs the queue.
 // Errors   std::system_error if the ring takes no more requests.
-// Rule     every limit of a list has the same length. So the one that was started first is over
-//          first, and only the front has to be checked. To start a limit costs no request.
+// Rule     every limit of a list has the same length. So the limit that was started first is over
+//          first, and only the front has to be checked. Starting a limit costs no request.
 #pragma once
 
 #include <linux/sockios.h>
@@ -35,12 +35,12 @@ class time_limits {
   // Ends every limit that is over by now, unless its client has_taken_something().
   void sweep(limit_clock::time_point now);
 
-  // Ends all limits that wait for a request, and from now on each that begins such a wait.
+  // Ends all limits that wait for a request, and from now on each one that starts such a wait.
   void end_idle();
-  // Ends the one of these that has waited for longest. False if there is none.
+  // Ends the limit that has waited for a request for longest. False if there is none.
   bool end_longest_idle();
 
-  // How often to sweep: a limit is over late by no more than an eighth of the shortest.
+  // How often to sweep: so that no limit ends later than an eighth of the shortest limit.
   [[nodiscard]] std::chrono::milliseconds period() const noexcept {
     using std::chrono::milliseconds;
     return std::clamp(*std::ranges::min_element(lengths_) / 8, milliseconds{5}, milliseconds{1000});
@@ -75,7 +75,7 @@ class time_limit : public list_link {
     all_.list(what).push_back(*this);
     if (what == wait_for::request && all_.nobody_idles_) end();
   }
-  // The same, unless the limit for `what` runs already: single bytes do not prolong it.
+  // The same, unless the limit for `what` runs already: more bytes do not prolong it.
   void start_once(wait_for what) {
     if (!is_linked() || waits_for_ != what) start(what);
   }
@@ -98,15 +98,15 @@ class time_limit : public list_link {
     started_ = now;
     all_.list(waits_for_).push_back(*this);
   }
-  // The wait under the source soon ends with -ECANCELED.
+  // The wait under the source will end with -ECANCELED.
   void end() {
     unlink();
     source_->cancel();
   }
 
-  // A client that has taken some bytes since we last looked is slow, but not gone. SIOCOUTQ counts
-  // the bytes that its kernel has not confirmed. This does not help a client that does not end its
-  // request.
+  // A client that has taken some bytes since our last look is slow, but not gone. SIOCOUTQ counts
+  // the bytes that its kernel has not confirmed. Reading gives a client no more time to
+  // end a request that it has begun.
   [[nodiscard]] bool has_taken_something() {
     if (waits_for_ != wait_for::room && waits_for_ != wait_for::request) return false;
     int now = 0;
@@ -131,9 +131,9 @@ inline void time_limits::sweep(limit_clock::time_point now) {
   }
 }
 
-// Takes each limit that is over by now, by is_over_at(), out of `list`. It looks at no more than it
-// must, because there may be ten thousand. has_taken_something() tells a slow client from one that
-// is gone, and start_again() and end() are for one each. A list has empty(), front(), pop_front().
+// Takes each limit that is over by now, by is_over_at(), out of `list`. Look at no more limits than
+// you must, because there may be ten thousand. Call start_again() if the client is slow, which
+// has_taken_something() tells, and end() if it is gone. A list has empty(), front(), pop_front().
 inline void time_limits::end_those_over(running& list, std::chrono::milliseconds length,
                                         limit_clock::time_point now) {
   COURSE_TODO("14.4");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 14-constant: sends the same answer to whatever comes, without parsing it. No server on these
-// sockets can cost less, so the checkpoint compares with this one.
+// 14-constant: sends the same answer for all bytes that come, without parsing them. No server on
+// these sockets can cost less, so the checkpoint compares the others with this one.
 //
 //   ./course run 14:constant -- --port 8080
 #include <array>
@@ -34,7 +34,7 @@ std::string constant_answer() {
          std::string(1024, 'x');
 }
 
-// Treats what each recv brings as a whole request.
+// Treats the bytes of each recv as one whole request.
 class constant_answers {
  public:
   constant_answers(cancel_source& waiting, cancel_source& given_up) noexcept

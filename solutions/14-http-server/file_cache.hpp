@@ -4,7 +4,7 @@
 // Threads  the one that runs the queue: each thread has a cache of its own, and no lock.
 // Errors   std::bad_alloc.
 // Rule     a file is checked on the disk again after fresh_ms, and no sooner. While one request
-//          checks, the others get the cached file: a slow disk delays only one client.
+//          checks, the others get the cached file, so a slow disk delays only one client.
 #pragma once
 
 #include <chrono>
@@ -34,10 +34,10 @@ class file_cache {
   file_cache(file_cache&&) = delete;  // entries are in a list
   ~file_cache() { clear(); }
 
-  // The file that may be sent now without a look at the disk, or null. It may if it was checked
-  // less than fresh_ms ago, or if another request is checking it at this moment. To be asked for is
-  // a use, whatever comes of it: the file becomes the last of by_use_, of which the first is
-  // dropped when there is no more room.
+  // The file, if it may be sent now without a look at the disk; otherwise null. It may be sent if
+  // it was checked less than fresh_ms ago, or if another request is checking it at this moment.
+  // Each call is a use of the file, whatever it returns: move its entry to the end of by_use_,
+  // whose first entry is dropped when there is no more room.
   [[nodiscard]] const std::shared_ptr<const small_file>* find(std::string_view path,
                                                               limit_clock::time_point now) {
     const auto found = entries_.find(path);
@@ -52,7 +52,7 @@ class file_cache {
     // --8<-- [end:task-14-3]
   }
 
-  // Call it before you look at the disk for this path, and then one function of the result.
+  // Call it before you look at the disk for this path. Then call one function of the result.
   class check;
   [[nodiscard]] check begin_check(std::string_view path);
 
@@ -72,7 +72,7 @@ class file_cache {
       return std::hash<std::string_view>{}(text);
     }
   };
-  // The bytes of the text, and what else an entry takes.
+  // The bytes of the text, and the other memory of an entry.
   static std::size_t cost(const std::string& path, const small_file& file) noexcept {
     return sizeof(entry) + sizeof(small_file) + path.size() + file.text.size();
   }
@@ -94,7 +94,7 @@ class file_cache {
 
   options options_;
   std::unordered_map<std::string, entry, hash, std::equal_to<>> entries_;
-  linked_list<entry> by_use_;  // the longest unused first
+  linked_list<entry> by_use_;  // first the entry that was unused for longest
   std::size_t bytes_ = 0;      // at most bytes_max, by cost()
 };
 
@@ -109,7 +109,7 @@ class [[nodiscard]] file_cache::check {
     if (entry* const here = find()) here->is_being_checked = false;
   }
 
-  // Returns the cached file if it is of that version; then it is fresh again.
+  // If the cached file is of that version, returns it, and it is fresh again. Otherwise null.
   [[nodiscard]] std::shared_ptr<const small_file> confirm(const file_facts& facts,
                                                           limit_clock::time_point now) {
     entry* const here = find();
@@ -121,7 +121,7 @@ class [[nodiscard]] file_cache::check {
     cache_.drop(path_);
     cache_.insert(path_, std::move(file), now);
   }
-  // Call it if there is no such file any more, or if it is not small.
+  // Call it if the file is gone, or is no longer small.
   void drop() { cache_.drop(path_); }
 
  private:
@@ -153,8 +153,8 @@ inline void file_cache::insert(std::string_view path, std::shared_ptr<const smal
   if (bytes_ > options_.bytes_max) make_room();
 }
 
-// Until bytes_ is no more than options_.bytes_max: drops the file that was unused for longest, by a
-// copy of its path, because the path goes with the file.
+// Drops the file that was unused for longest, until bytes_ is at most options_.bytes_max. Give
+// drop() a copy of the path, because the entry's own path is destroyed with the entry.
 inline void file_cache::make_room() {
   // --8<-- [start:task-14-3b]
   while (bytes_ > options_.bytes_max) drop(std::string{*by_use_.front().path});

@@ -35,7 +35,7 @@ inline auto openat2_op(const io_handle& io, int folder, const char* path, ::open
       io, [=, to = &how](::io_uring_sqe& sqe) { ::io_uring_prep_openat2(&sqe, folder, path, to); }};
 }
 
-// As site_root::find(), but only this task waits. 503 if the source was canceled: the time is up.
+// As site_root::find(), but only this task waits. 503 if the source was canceled at its time limit.
 inline task<found_file> find_file(cancel_source& source, const site_root& root,
                                   const std::string& name) {
   ::open_how how = how_to_open();
@@ -67,7 +67,7 @@ inline task<std::shared_ptr<const small_file>> read_small_file(cancel_source& so
   co_return file;
 }
 
-// A path that the cache could not answer for: what is on the disk.
+// What the disk has at a path for which the cache had no fresh file.
 struct looked_up {
   found_file found;                        // if it is large, with its descriptor
   std::shared_ptr<const small_file> file;  // if it is small

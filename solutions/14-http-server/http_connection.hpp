@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// One client: requests come, and their answers go in the same order, until either side ends it.
+// One client's connection: answers its requests in their order, until either side ends it.
 // Owns     the link, and what has been read of the present request.
-// Lifetime from the start of run() until that has returned it stays where it is.
+// Lifetime it must not move from the start of run() until that has ended.
 // Threads  the one that runs the queue.
 // Errors   none: how a client's connection ends concerns that client only.
-// Rule     all requests that have come whole are answered before anything is sent, and then all of
-//          these answers by one send. A request and its answer need one request to the kernel, no
-//          frame and no memory.
+// Rule     it answers all requests that have come whole, and then sends all of these answers by one
+//          send. A request that is answered at once needs one request to the kernel, no frame and
+//          no memory.
 #pragma once
 
 #include <cstddef>
@@ -39,12 +39,12 @@ class http_connection {
   task<> run() { return finally(converse(), link_.end()); }
 
  private:
-  // What has to happen before the next request can be answered.
+  // What the connection needs before the next request can be answered.
   enum class needs {
     bytes,    // of a request
-    room,     // in the block: what is there has to be sent
-    a_wait,   // of the request whose head is slow_head_: for its body, or for a file
-    goodbye,  // nothing: the last answer was written
+    room,     // in the block: the answers in it have to be sent
+    a_wait,   // the request whose head is slow_head_ waits for its body, or for a file
+    goodbye,  // no next request: the last answer was written
   };
 
   task<> converse() {
@@ -80,17 +80,17 @@ class http_connection {
 
   // Answers the requests in link_.input.rest(), one after the other, into link_.out.
   //
-  // parser_.next(rest, site_.head) says what comes next:
-  //   head     If answers_.at_once(site_.head), go on. If not, this request has to wait: its head,
-  //            which is what next() has taken from the front of `rest`, is copied to slow_head_.
-  //   data     Of a body. It does not come here, because a request with a body has to wait.
+  // parser_.next(rest, site_.head) returns a step:
+  //   head     Stop its limit: link_.limit.stop(). If answers_.at_once(site_.head), go on. If not,
+  //            the request has to wait: copy its head, the bytes that next() took, to slow_head_.
+  //   data     A part of a body. It does not come here, because a request with a body has to wait.
   //   end      A request is over. Go on.
   //   more     The rest is not a whole request.
-  //   refused  answers_.refuse_all() with parser_.why().status, and then say goodbye.
+  //   refused  Call answers_.refuse_all() with parser_.why().status, and then say goodbye.
   //
-  // Before each: no request is answered after the last answer (answers_.is_over()), nor into a
-  // block with less room than http_answers::room_bytes_min. When a head is here, its limit ends:
-  // link_.limit.stop().
+  // Check two things before each call of next(). After the last answer (answers_.is_over()), answer
+  // no other request. If the block has less room than http_answers::room_bytes_min, it has to be
+  // sent first.
   needs answer_what_is_here() {
     std::string_view& rest = link_.input.rest();
     // --8<-- [start:task-14-2]
@@ -116,7 +116,7 @@ class http_connection {
     // --8<-- [end:task-14-2]
   }
 
-  // Between two requests a client may be silent for long. A request that has begun has to end soon.
+  // Between two requests a client may be silent for long, but a head that has begun must end soon.
   void start_limit() {
     if (is_between_requests()) return link_.limit.start(wait_for::request);
     link_.limit.start_once(wait_for::head);

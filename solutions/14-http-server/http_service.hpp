@@ -4,8 +4,8 @@
 // Lifetime context, site and `stop_fd` outlive it.
 // Threads  the one that runs the context.
 // Errors   serve_until_stopped() throws std::system_error if the listener or the ring is broken.
-// Rule     when there is no room for a client, the one that was idle for longest is closed. If none
-//          is idle, new clients wait in the kernel's backlog until one leaves.
+// Rule     if there is no room for a new client, it closes the client that was idle for longest. If
+//          none is idle, new clients wait in the kernel's backlog until one leaves.
 #pragma once
 
 #include <poll.h>
@@ -40,7 +40,7 @@ class http_service {
       : context_{context}, listener_{std::move(listener)}, stop_fd_{stop_fd}, site_{site} {}
   http_service(http_service&&) = delete;  // its tasks hold its address
 
-  // Ends when the listener is broken, or when a stop was asked for and all clients have gone.
+  // Ends when the listener is broken, or when a stop was requested and all clients have gone.
   task<> serve_until_stopped() {
     (void)co_await when_any(over_, clients_.run(accept_clients()), stop_in_order(), sweep(),
                             write_log());
@@ -48,14 +48,14 @@ class http_service {
   }
 
  private:
-  // What there is for the clients when a stop is asked for:
-  //   site_.options.drain_ms   how long they may take: a timeout_op() under over_, which is
-  //                            canceled when the last client has gone
+  // Stops in an orderly way when a stop is requested. You need:
+  //   site_.options.drain_ms   how long clients may still take: wait with a timeout_op() under
+  //                            over_, which is canceled when the last client has gone
   //   site_.limits.end_idle()  closes the connections on which no request is under way
   //   site_.is_draining        while it is true, each answer is the last of its connection
   //   accepting_               the source under which clients are accepted
-  // When this task ends, when_any() cancels over_, and clients_ is below it: whoever is still there
-  // is given up.
+  // When this task ends, when_any() cancels over_. The source of clients_ is below over_, so this
+  // gives up the clients that are still there.
   task<> stop_in_order() {
     (void)co_await poll_op(over_, stop_fd_, POLLIN);
     // --8<-- [start:task-14-5]
@@ -96,7 +96,7 @@ class http_service {
 
   [[nodiscard]] bool is_full() const noexcept { return count_ >= site_.options.connections_max; }
 
-  // Ends the client that was idle for longest, and waits until any client has left, or for a while.
+  // Ends the client that was idle for longest, and waits for one to leave, but not for long.
   task<> make_room() {
     if (site_.limits.end_longest_idle()) site_.counted_here.add(counted::evicted_idle);
     cancel_source pause{child_of{accepting_}};
@@ -142,8 +142,8 @@ class http_service {
   common::unique_fd listener_;
   int stop_fd_;
   http_site& site_;
-  cancel_source over_{context_};              // the last client has gone, or a task has failed
-  scope clients_{context_, child_of{over_}};  // and the task that accepts clients
+  cancel_source over_{context_};              // canceled: the last client is gone, or a task failed
+  scope clients_{context_, child_of{over_}};  // also holds the task that accepts clients
   cancel_source accepting_{child_of{clients_.source()}};
   cancel_source last_words_{context_};
   cancel_source* until_one_leaves_ = nullptr;

@@ -2,9 +2,9 @@
 // The folder that is served, and what is at a path in it. The kernel keeps every path inside, so
 // there is no check of names that a new spelling could get around.
 // Owns     the folder's descriptor.
-// Errors   std::system_error if there is no such folder. What is wrong with a path is its status.
-// Rule     a path may be anything, and is served only if it is a regular file. Opening it must
-//          neither wait (a FIFO without a writer) nor have an effect (a terminal).
+// Errors   std::system_error if there is no such folder. If a path is wrong, its status says why.
+// Rule     only a regular file is served, but anything may be at a path. So opening it must neither
+//          wait (for a FIFO's writer) nor have an effect (on a terminal).
 // See      openat2(2), statx(2), path_resolution(7)
 #pragma once
 
@@ -28,15 +28,15 @@ namespace uring::http {
 
 // What is at a path, as the status of the answer.
 struct found_file {
-  int status = 404;           // 200: a file. 301: a folder. Else why it is not served.
+  int status = 404;           // 200: a file. 301: a folder. Any other: why it is not served.
   common::unique_fd fd = {};  // of a file
   file_facts facts = {};      // of a file
 };
 
-// For openat2: reading; closed on exec; without waiting; and no terminal becomes ours. `resolve`
-// keeps the path beneath the folder that it begins at, symbolic links included, and refuses the
-// magic links of /proc. A disk that is mounted beneath the folder belongs to it. The names are in
-// openat2(2) and open(2).
+// How openat2 has to open a path: to read, closed on exec, without waiting, and so that no terminal
+// becomes ours. `resolve` keeps the path beneath the folder that it begins at, symbolic links
+// included, and refuses the magic links of /proc, but allows a disk that is mounted beneath the
+// folder. The flags' names are in openat2(2) and open(2).
 [[nodiscard]] inline ::open_how how_to_open() noexcept {
   ::open_how how{};
   // --8<-- [start:task-14-1]
@@ -46,11 +46,11 @@ struct found_file {
   return how;
 }
 
-// The status for a path that openat2 has refused with `error`, an errno. If we have no descriptors
-// or memory at present, it is 503. There are three more kinds. 404: nothing has this name (ENOENT,
-// ENOTDIR), or the name is too long (ENAMETOOLONG). 403: something is there that is not for
-// clients: no permission (EACCES, EPERM), outside of the root (EXDEV), a circle of links or a magic
-// one (ELOOP), a socket (ENXIO). 500: any other, such as a broken disk.
+// The status for a path that openat2 has refused with `error`, an errno. It is 503 if we have no
+// descriptors or memory at present. Return 404 if nothing has this name (ENOENT, ENOTDIR), or if it
+// is too long (ENAMETOOLONG). Return 403 if clients may not have what is there: no permission
+// (EACCES, EPERM), outside of the root (EXDEV), a circle of links or a magic link (ELOOP), a socket
+// (ENXIO). Return 500 for any other errno, such as that of a broken disk.
 [[nodiscard]] inline int status_of_refusal(int error) noexcept {
   if (error == EMFILE || error == ENFILE || error == ENOMEM) return 503;
   // --8<-- [start:task-14-1b]
@@ -71,12 +71,12 @@ struct found_file {
   // --8<-- [end:task-14-1b]
 }
 
-// Takes what openat2 has opened, and says what it is. A regular file (S_ISREG of stx_mode): 200,
-// its descriptor, and facts_of() it. A folder (S_ISDIR): 301, the client forgot the slash. Anything
-// else, such as a FIFO or a device: 403.
+// Returns the result for what openat2 has opened. A regular file (S_ISREG of stx_mode) has status
+// 200, its descriptor, and facts_of(now). A folder (S_ISDIR) has 301, because the client forgot the
+// slash. Anything else, such as a FIFO or a device, has 403.
 //
-// statx() is a plain call here. The file is open, and AT_STATX_DONT_SYNC takes what the kernel
-// knows already, so it waits for no disk and no network; through the ring a worker would do it.
+// statx() is a plain call here. The file is open, and with AT_STATX_DONT_SYNC the kernel answers
+// without waiting for a disk or a network. Through the ring, a worker thread would make the call.
 [[nodiscard]] inline found_file examine(common::unique_fd opened) {
   struct ::statx now{};
   const int flags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;
@@ -96,7 +96,7 @@ class site_root {
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
-  // Blocks the thread while it waits for the disk, as in a server without a ring.
+  // Blocks the thread while it waits for the disk: for programs without a ring.
   [[nodiscard]] found_file find(const std::string& name) const {
     const ::open_how how = how_to_open();
     long opened = -EAGAIN;
@@ -108,15 +108,15 @@ class site_root {
     return examine(common::unique_fd{static_cast<int>(opened)});
   }
 
-  // The kernel says EAGAIN if a folder was renamed while it looked up the path.
+  // The kernel returns EAGAIN if a folder was renamed while it looked up the path.
   static constexpr int tries_max = 3;
 
  private:
   common::unique_fd fd_;
 };
 
-// The name of a plain path in the root: without the first slash, and a folder's page is its
-// index.html.
+// The name of a plain path in the root: the path without its first slash. The name of a folder's
+// page ends with index.html.
 [[nodiscard]] inline std::string name_in_root(std::string_view path) {
   std::string name{path.substr(1)};
   if (name.empty() || name.ends_with('/')) name += "index.html";

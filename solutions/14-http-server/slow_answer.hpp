@@ -4,7 +4,7 @@
 // Owns     the bytes of the request's head, because those in the buffer may be gone after a wait.
 // Lifetime what it is made of outlives the task.
 // Threads  the one that runs the queue.
-// Errors   none: false if the connection is over, whether or not a last answer was written.
+// Errors   none: returns false if the connection is over, whether or not a last answer was written.
 // Rule     a body is read to its end before the answer is written, so that the next request can be
 //          found. Only a client that has asked whether it may send a body is refused before that.
 #pragma once
