@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One client of the epoll server: its socket, and what could not be sent to it yet.
+// One client of the epoll server: its socket, and the bytes that could not be sent to it yet.
 // Owns     the socket, and at most one scratch buffer's worth of unsent bytes.
 // Lifetime as long as its entry in the loop's table; the loop erases it when a call says closed.
 // Threads  the loop's thread.
@@ -32,18 +32,19 @@ class connection {
   explicit connection(common::unique_fd socket) noexcept : socket_{std::move(socket)} {}
 
   // The socket has bytes for us: receive once into `scratch` and echo what came. Once is enough,
-  // because epoll reports unread bytes again, and the other clients get their turn. Closed at EOF
-  // and on any error but EAGAIN, which says: not now.
+  // because epoll reports unread bytes again, and the other clients get their turn. Returns closed
+  // at EOF and on any error but EAGAIN, which means "not now".
   [[nodiscard]] state on_readable(std::span<std::byte> scratch) {
     COURSE_TODO("02.2");
   }
 
-  // The socket has room again: send the bytes that were kept, and keep those that still do not fit.
+  // The socket may have room again: send the bytes that were kept, and keep those that still do not
+  // fit, even if that is all of them.
   [[nodiscard]] state on_writable() {
     COURSE_TODO("02.3");
   }
 
-  // What the loop should wait for: room to write while something is unsent, else bytes to read.
+  // The event that the loop should wait for: EPOLLOUT while bytes are unsent, else EPOLLIN.
   [[nodiscard]] std::uint32_t wanted_events() const noexcept {
     COURSE_TODO("02.3");
   }
@@ -52,8 +53,9 @@ class connection {
   [[nodiscard]] std::size_t unsent_bytes() const noexcept { return unsent_.size(); }
 
  private:
-  // Sends as much of `data` as the socket takes now, without SIGPIPE. After a short send, go on; at
-  // EAGAIN, keep the rest in unsent_ and return. Any other error means closed.
+  // Sends as much of `data` as the socket takes now, without SIGPIPE. After a short send, go on
+  // with the bytes that are left; at EAGAIN, keep them in unsent_ and return open. On any other
+  // error, return closed.
   state send_or_keep(std::span<const std::byte> data) {
     COURSE_TODO("02.2");
   }

@@ -3,7 +3,7 @@
 //
 //   ./course run 02:triggers
 //
-// Watch how often epoll_wait has news, and what is left in the pipe when it has none.
+// Watch how many times epoll_wait reports the pipe, and how many bytes are left in it at the end.
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <unistd.h>

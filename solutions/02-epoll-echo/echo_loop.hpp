@@ -3,9 +3,9 @@
 // Owns     the listener, the epoll instance, and every connection through connections_.
 // Lifetime run() returns when a stop was asked for and every connection is closed.
 // Threads  the thread that calls run(), and no other.
-// Errors   std::system_error if epoll or the listener fails; a client's error ends only it.
+// Errors   std::system_error if epoll or the listener fails; a client's error ends its connection.
 // Rule     a connection is erased only while its own event is handled. epoll reports a descriptor
-//          at most once a batch, so no later event of the batch is about one that was closed.
+//          at most once a batch, so no later event of the batch is about a closed connection.
 // See      epoll(7), epoll_ctl(2), epoll_wait(2)
 #pragma once
 
@@ -80,10 +80,11 @@ class echo_loop {
   }
 
   // Accepts every waiting client, by accept4() with SOCK_NONBLOCK | SOCK_CLOEXEC, and add()s it.
-  // When accept4() fails, common::classify_accept_errno(errno) gives one of four reasons. A client
-  // that is gone already must not make the next one wait. Without a free descriptor the listener
-  // stays readable and would wake us for ever: pause_accepting(), which does not wait, and return.
-  // A broken listener is an error: common::throw_errno("accept").
+  // When accept4() fails, common::classify_accept_errno(errno) returns one of the four values of
+  // common::accept_failure (errors.hpp). A client that is gone already must not make the next one
+  // wait. Without a free descriptor the listener stays readable and would wake us again and again:
+  // call pause_accepting(), which does not wait, and return. A broken listener is an error:
+  // common::throw_errno("accept").
   void accept_all() {
     // --8<-- [start:task-02-1]
     while (true) {
@@ -108,9 +109,10 @@ class echo_loop {
   }
 
   // Puts the client into connections_, under its descriptor, and has epoll report its bytes:
-  // watch() with EPOLL_CTL_ADD and EPOLLIN. If epoll has no room for it, watch() throws
-  // std::system_error: take the client out again. The first client that is dropped gets a line from
-  // common::log; those that follow do not, until a client fits (see dropping_).
+  // watch() with EPOLL_CTL_ADD and EPOLLIN. If epoll refuses the client, for whatever reason,
+  // watch() throws std::system_error: take the client out again, and return. The first client that
+  // is dropped gets a line from common::log, which holds the exception's what(), because that names
+  // the errno. Clients that are dropped after it get none, until a client fits (see dropping_).
   void add(common::unique_fd client) {
     // --8<-- [start:task-02-1b]
     const int fd = client.get();
@@ -126,9 +128,10 @@ class echo_loop {
     // --8<-- [end:task-02-1b]
   }
 
-  // Lets the connection write if it waited for room, else read. Erases it if it says closed. If it
-  // waits for something else now, tells epoll by watch() with EPOLL_CTL_MOD; else makes no call.
-  // An error needs no case of its own, because the next send or recv returns it.
+  // Lets the connection write if it waited for room, and read if it did not. Erases it if it says
+  // closed, and then uses it no more. If it waits for another event now, tells epoll by watch()
+  // with EPOLL_CTL_MOD; if not, makes no call. An error that epoll reports needs no case of its
+  // own, because the next send or recv returns it.
   void serve(int fd) {
     const auto found = connections_.find(fd);
     if (found == connections_.end()) return;  // the listener's event, after a stop has closed it
@@ -149,6 +152,7 @@ class echo_loop {
     common::check(::epoll_ctl(epoll_.get(), operation, fd, &event), "epoll_ctl");
   }
 
+  // The listener stays on the interest list, but epoll no longer reports that clients wait.
   void pause_accepting() {
     watch(EPOLL_CTL_MOD, listener_.get(), 0);
     retry_accept_at_ = clock::now() + accept_retry_ms;
@@ -159,9 +163,9 @@ class echo_loop {
     retry_accept_at_.reset();
   }
 
-  // No new clients. After SHUT_RD the bytes that have arrived can still be read, and then recv
-  // returns 0: a connection echoes those bytes and ends by itself. But Linux delivers later bytes,
-  // too, so a client that keeps sending is cut at the deadline.
+  // Accepts no more clients. After SHUT_RD the bytes that have arrived can still be read, and then
+  // recv returns 0: a connection echoes those bytes and ends by itself. But Linux delivers later
+  // bytes, too, so a client that keeps sending is disconnected at the deadline.
   void begin_stop() {
     stop_deadline_ = clock::now() + stop_grace_ms;
     watch(EPOLL_CTL_DEL, stop_fd_, 0);
@@ -186,10 +190,10 @@ class echo_loop {
   int stop_fd_;  // owned by the stop_signal
   common::unique_fd epoll_{common::check(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")};
   std::unordered_map<int, connection> connections_;  // by descriptor
-  bool dropping_ = false;  // since epoll had no room for a client, until a client fits
+  bool dropping_ = false;  // true since epoll refused a client, until a client fits
   std::optional<clock::time_point> retry_accept_at_;  // set while we are out of descriptors
   std::optional<clock::time_point> stop_deadline_;    // set once a stop was asked for
-  std::array<std::byte, scratch_bytes> scratch_;  // one for all: no byte stays in it between events
+  std::array<std::byte, scratch_bytes> scratch_;      // for all clients: no byte outlives its event
 };
 
 }  // namespace epoll
