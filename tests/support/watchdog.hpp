@@ -31,8 +31,10 @@ class [[nodiscard]] watchdog {
           std::condition_variable_any changed;
           changed.wait_for(lock, called_off, deadline, [] { return false; });
           if (called_off.stop_requested()) return;
-          std::fprintf(stderr, "still not done after %lld ms: %s\n",
-                       static_cast<long long>(deadline.count()), cause.c_str());
+          // Not on stderr: that may be a log just now (logged_by.hpp).
+          std::printf("still not done after %lld ms: %s\n",
+                      static_cast<long long>(deadline.count()), cause.c_str());
+          std::fflush(stdout);
           ::_exit(1);
         }} {}
 
