@@ -14,7 +14,7 @@
 
 namespace {
 
-// The acceptor blocks in accept(), so the stop signal is waited for on another thread.
+// The accepting thread blocks in accept(), so another thread waits for the stop signal.
 template <typename Server>
 void serve_until(const common::stop_signal& stop, common::unique_fd listener) {
   common::announce(listener.get());

@@ -25,8 +25,8 @@
 
 namespace {
 
-// All of a message is sent before any of its echo is read. With more bytes than the socket buffers
-// of both sides hold, the server would wait for us to read, and we for it.
+// We send a whole message before we read any of its echo. With more bytes than the socket buffers
+// of both sides hold, the server would wait until we read, and we until the server reads.
 constexpr std::int64_t message_bytes_max = 64 * 1024;
 
 using clock = std::chrono::steady_clock;

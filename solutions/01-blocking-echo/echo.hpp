@@ -3,7 +3,7 @@
 // Owns     nothing: the caller keeps the descriptor open until the function has returned.
 // Lifetime the bytes given to send_all are read until it returns.
 // Threads  one thread uses a socket at a time; the functions here share nothing.
-// Errors   how a connection ends is a value, not an exception: resets happen every day.
+// Errors   how a connection ends is a value, not an exception, because resets happen every day.
 // See      recv(2), send(2), tcp(7)
 #pragma once
 
@@ -28,8 +28,8 @@ constexpr std::size_t buffer_bytes = 16 * 1024;
 enum class [[nodiscard]] sent { all, failed };
 
 // Sends every byte of `data`. A blocking send() may still take less than it was given: go on from
-// where it stopped. A signal may interrupt it (EINTR): call it again. Any other failure is
-// sent::failed. Never raise SIGPIPE.
+// where it stopped. If a signal interrupts it (EINTR), call it again. Any other failure is
+// sent::failed. No failure may raise SIGPIPE.
 inline sent send_all(int socket, std::span<const std::byte> data) {
   // --8<-- [start:task-01-2]
   while (!data.empty()) {
@@ -44,9 +44,9 @@ inline sent send_all(int socket, std::span<const std::byte> data) {
   // --8<-- [end:task-01-2]
 }
 
-// Sends back the bytes that arrive, until the peer is done: all bytes before its FIN come back. A
-// signal that interrupts recv() (EINTR) says nothing about the peer. If recv() fails otherwise, or
-// an echo cannot be sent, the peer is gone.
+// Sends back every byte that arrives before the peer's FIN, then returns peer_finished. A signal
+// that interrupts recv() (EINTR) says nothing about the peer. If recv() fails otherwise, or if an
+// echo cannot be sent, the peer is gone.
 inline ending echo_until_eof(int socket) {
   std::array<std::byte, buffer_bytes> buffer;
   // --8<-- [start:task-01-3]

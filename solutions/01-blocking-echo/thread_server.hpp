@@ -41,12 +41,12 @@ class thread_server {
   thread_server(thread_server&&) = delete;  // sessions hold our address
   ~thread_server() { finish_sessions(); }
 
-  // Accepts clients by accept4(), with SOCK_CLOEXEC, and calls start_session() for each, until
-  // stop() is called. A client that is gone already is skipped. Without a free descriptor,
-  // wait_for_a_session_to_end(). A broken listener is an error, by common::throw_errno("accept").
-  // After stop() no failure matters: accept4() then fails with EINVAL, as if the listener were
-  // broken, or still with EMFILE, and run() returns. A client that is accepted during stop() may
-  // get a session. accept_failure::nothing_waiting does not occur, because the listener blocks.
+  // Until stop() is called, accepts clients by accept4(), with SOCK_CLOEXEC, and calls
+  // start_session() for each. A client that is gone already is skipped. Without a free descriptor,
+  // call wait_for_a_session_to_end(). If the listener is broken, common::throw_errno("accept").
+  // After stop() run() returns, whatever the failure is: accept4() fails with EINVAL, as if the
+  // listener were broken, or still with EMFILE. A client that is accepted during stop() may get a
+  // session. accept_failure::nothing_waiting does not occur, because the listener blocks.
   void run() {
     // --8<-- [start:task-01-4]
     while (!stopping_) {
@@ -78,7 +78,7 @@ class thread_server {
 
   // Adds `client` to sessions_, together with the std::thread that runs converse() for it. That
   // thread must not find its entry incomplete. sessions_.insert() returns the entry's place, which
-  // converse() takes. If the system has no thread left, drop() this client and go on.
+  // you pass to converse(). If the system has no thread left, drop() this client and go on.
   void start_session(common::unique_fd client) {
     // --8<-- [start:task-01-4b]
     const std::lock_guard lock{mutex_};  // the new thread waits here until its entry is complete
@@ -99,8 +99,8 @@ class thread_server {
     sessions_.erase(self);
   }
 
-  // The life of one session, on its own thread: echo, without the mutex. end_session() then takes
-  // the entry out of sessions_, which closes the socket.
+  // Runs on the session's own thread: echoes until its client is done, without holding the mutex.
+  // Then end_session() takes the entry out of sessions_, which closes the socket.
   void converse(session_place self) {
     // --8<-- [start:task-01-4c]
     echo_until_eof(self->socket.get());
@@ -119,7 +119,7 @@ class thread_server {
     session_ended_.notify_all();
   }
 
-  // A thread cannot join itself, and no session should wait for another: the reaper joins them all.
+  // A thread cannot join itself, and no session should wait for another, so the reaper joins all.
   void reap(const std::stop_token& stopping) {
     std::unique_lock lock{mutex_};
     while (session_ended_.wait(lock, stopping, [this] { return !ended_.empty(); })) {
@@ -137,8 +137,8 @@ class thread_server {
   }
 
   // After SHUT_RD the bytes that have arrived can still be read, so they are echoed first. Linux
-  // also delivers later bytes: a client that keeps sending, or that does not read, is cut after
-  // stop_grace_ms.
+  // also delivers later bytes, so a client that keeps sending is cut after stop_grace_ms. So is a
+  // client that does not read.
   void finish_sessions() {
     std::unique_lock lock{mutex_};
     shut_down_sessions(SHUT_RD);
