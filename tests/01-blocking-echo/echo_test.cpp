@@ -63,9 +63,10 @@ struct send_outcome {
   int error;  // errno behind sent::failed
 };
 
-background<send_outcome> send_in_background(int socket, const std::string& message) {
-  return {socket, [socket, &message] {
-            errno = 0;
+background<send_outcome> send_in_background(int socket, const std::string& message,
+                                            int errno_before = 0) {
+  return {socket, [socket, &message, errno_before] {
+            errno = errno_before;
             const blocking::sent result = blocking::send_all(socket, bytes_of(message));
             return send_outcome{result, errno};
           }};
@@ -73,6 +74,14 @@ background<send_outcome> send_in_background(int socket, const std::string& messa
 
 std::string why_not_all(const send_outcome& outcome) {
   if (outcome.result == blocking::sent::all) return "";
+  if (outcome.error == 0) {
+    return "send_all gave up, and no send() failed: one that took only a part is no failure. Go on "
+           "from where it stopped";
+  }
+  if (outcome.error == EAGAIN) {
+    return "send_all gave up with EAGAIN: there was no room, and this send() was told not to wait "
+           "for any. Leave MSG_DONTWAIT out";
+  }
   if (outcome.error != EINTR) {
     return "send_all gave up with " + common::describe_errno(outcome.error) +
            ", and the peer reads";
@@ -93,6 +102,10 @@ constexpr const char* send_hangs =
 constexpr const char* echo_hangs =
     "echo_until_eof has not returned: after the peer's FIN recv() returns 0, at once and for ever. "
     "Does 0 end the loop?";
+
+constexpr const char* ended_early =
+    "echo_until_eof has returned, and the peer has more to say: no single message and no short "
+    "recv() is the end. Only 0 is, or a failure";
 
 std::string usual_cause(const std::string& received, const std::string& message) {
   if (received.size() > message.size())
@@ -157,6 +170,23 @@ TEST_CASE("01.2 a signal before any byte went out is no failure", "[01.2]") {
   CHECK(read_up_to(sockets.ours.get(), message.size()) == message);
 }
 
+TEST_CASE("01.2 an errno that an earlier call left has no effect", "[01.2]") {
+  const std::string message = "once";
+  for (const int left : {EINTR, EPIPE}) {
+    const course_test::socket_pair sockets = unix_pair();
+    auto sending = send_in_background(sockets.theirs.get(), message, left);
+    const std::string stale_errno = "errno was still " + common::describe_errno(left) +
+                                    " from an earlier call, and each send() succeeded: only -1 "
+                                    "sets errno, so look at it after -1 alone";
+    UNSCOPED_INFO("send_all has not returned. " << stale_errno);
+    REQUIRE(sending.finished(2s));
+    UNSCOPED_INFO(stale_errno);
+    CHECK(sending.get().result == blocking::sent::all);
+    UNSCOPED_INFO("some bytes went out twice. " << stale_errno);
+    CHECK(unread_bytes(sockets.ours.get()) == message.size());
+  }
+}
+
 TEST_CASE("01.2 a send to a peer that is gone fails, without SIGPIPE", "[01.2]") {
   static volatile std::sig_atomic_t sigpipes = 0;
   void (*const count_sigpipe)(int) = [](int) { sigpipes = sigpipes + 1; };
@@ -194,15 +224,31 @@ TEST_CASE("01.2 a send that fails for any reason but a signal is not tried again
   CHECK(sending.get().result == blocking::sent::failed);
 }
 
+TEST_CASE("01.2 a peer that is gone before it has all bytes is a failure, too", "[01.2]") {
+  course_test::socket_pair sockets = unix_pair({.send_buffer_bytes = 4096});
+  const std::string message = pattern(1, 1024 * 1024);
+  auto sending = send_in_background(sockets.theirs.get(), message);
+  REQUIRE(!read_up_to(sockets.ours.get(), 1).empty());
+  sockets.ours.reset();
+  UNSCOPED_INFO("send_all has not returned, and its peer is gone: only EINTR is worth another try");
+  REQUIRE(sending.finished(2s));
+  UNSCOPED_INFO(
+      "some bytes went out, and then send() failed: sent::all promises every byte, so this is "
+      "sent::failed");
+  CHECK(sending.get().result == blocking::sent::failed);
+}
+
 TEST_CASE("01.3 one byte is echoed while the peer waits for it", "[01.3]") {
   const course_test::socket_pair sockets = tcp_pair();
   background<blocking::ending> echoing{
       sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
   REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of("x")) == blocking::sent::all);
   const std::string received = read_up_to(sockets.ours.get(), 1);
-  UNSCOPED_INFO(
-      "the byte has arrived, and no echo comes: does recv() wait until its buffer is full? Without "
-      "MSG_WAITALL it returns what there is");
+  constexpr const char* no_echo =
+      "the byte has arrived, and no echo comes: send back what one recv() brought before you call "
+      "the next. Does recv() wait until its buffer is full? Without MSG_WAITALL it returns what "
+      "there is";
+  UNSCOPED_INFO((echoing.running() ? no_echo : ended_early));
   REQUIRE(received == "x");
 }
 
@@ -214,7 +260,7 @@ TEST_CASE("01.3 bytes come back in the order in which they were sent", "[01.3]")
     const std::string message = pattern(static_cast<unsigned>(bytes), bytes);
     REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of(message)) == blocking::sent::all);
     const std::string received = read_up_to(sockets.ours.get(), bytes);
-    UNSCOPED_INFO(usual_cause(received, message));
+    UNSCOPED_INFO((echoing.running() ? usual_cause(received, message) : ended_early));
     REQUIRE(compare_bytes(received, message) == identical);
   }
   UNSCOPED_INFO("more came back than was sent");
@@ -301,18 +347,21 @@ TEST_CASE("01.3 any failure of recv but a signal is peer_gone, and not only a re
 
 TEST_CASE("01.3 a FIN ends the conversation after a signal, too", "[01.3]") {
   const course_test::socket_pair sockets = tcp_pair();
+  REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of("x")) == blocking::sent::all);
   ::shutdown(sockets.ours.get(), SHUT_WR);
   background<blocking::ending> echoing{sockets.theirs.get(), [&] {
                                          errno = EINTR;  // as a signal during recv() leaves it
                                          return blocking::echo_until_eof(sockets.theirs.get());
                                        }};
   constexpr const char* stale_errno =
-      "recv() returned 0, the peer's FIN, while errno was still EINTR from an earlier call: only "
-      "-1 sets errno, so look at it after -1 alone";
+      "recv() returned a byte and then 0, the peer's FIN, while errno was still EINTR from an "
+      "earlier call: only -1 sets errno, so look at it after -1 alone";
   UNSCOPED_INFO("echo_until_eof has not returned. " << stale_errno);
   REQUIRE(echoing.finished(2s));
   UNSCOPED_INFO(stale_errno);
   CHECK(echoing.get() == blocking::ending::peer_finished);
+  UNSCOPED_INFO("the byte was not echoed. " << stale_errno);
+  CHECK(unread_bytes(sockets.ours.get()) == 1);
 }
 
 TEST_CASE("01.3 a peer that takes no more echoes is gone, even if it still sends", "[01.3]") {
@@ -336,6 +385,10 @@ TEST_CASE("01.3 a signal during recv does not end the conversation", "[01.3]") {
   for (int round = 0; round < 3; ++round) echoing.interrupt();
   const std::string message = "still there?";
   CHECK(blocking::send_all(sockets.ours.get(), bytes_of(message)) == blocking::sent::all);
-  UNSCOPED_INFO("recv() returned -1 with EINTR, which says nothing about the peer: call it again");
-  CHECK(read_up_to(sockets.ours.get(), message.size()) == message);
+  const std::string received = read_up_to(sockets.ours.get(), message.size());
+  UNSCOPED_INFO((received.size() > message.size()
+                     ? "some bytes came back twice: is errno looked at after a call that succeeded?"
+                     : "recv() returned -1 with EINTR, which says nothing about the peer: call it "
+                       "again"));
+  CHECK(received == message);
 }

@@ -2,6 +2,7 @@
 // Task 01.1: the listening socket.
 #include "listener.hpp"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
 
@@ -42,6 +43,21 @@ common::unique_fd listener_that_has_its_port_alone() {
   return listener;
 }
 
+std::string address_of(int socket) {
+  ::sockaddr_in bound{};
+  ::socklen_t size = sizeof bound;
+  common::check(::getsockname(socket, reinterpret_cast<::sockaddr*>(&bound), &size), "getsockname");
+  return ::inet_ntoa(bound.sin_addr);
+}
+
+// The length of its accept queue, as ss -l shows it.
+std::uint32_t backlog_of(int listener) {
+  ::tcp_info info{};
+  ::socklen_t size = sizeof info;
+  common::check(::getsockopt(listener, IPPROTO_TCP, TCP_INFO, &info, &size), "TCP_INFO");
+  return info.tcpi_sacked;
+}
+
 }  // namespace
 
 TEST_CASE("01.1 a listener on port 0 is given a port and takes a client", "[01.1]") {
@@ -49,6 +65,14 @@ TEST_CASE("01.1 a listener on port 0 is given a port and takes a client", "[01.1
   UNSCOPED_INFO("the socket does not listen: was listen() called after bind()?");
   REQUIRE(option_of(listener.get(), SOL_SOCKET, SO_ACCEPTCONN) == 1);
   CHECK_NOTHROW(course_test::client{course_test::port_of(listener.get())});
+}
+
+TEST_CASE("01.1 the listener has the address that it was given, and no other", "[01.1]") {
+  const common::unique_fd listener = blocking::open_listener("127.0.0.2", 0);
+  UNSCOPED_INFO(
+      "the socket is bound to another address, so other clients reach it than the caller meant: "
+      "give bind() `address`, which holds host and port. INADDR_ANY would let in every network");
+  CHECK(address_of(listener.get()) == "127.0.0.2");
 }
 
 TEST_CASE("01.1 accept on the listener sleeps until a client comes", "[01.1]") {
@@ -107,13 +131,11 @@ TEST_CASE("01.1 accepted sockets send small segments at once", "[01.1]") {
 
 TEST_CASE("01.1 the accept queue is as long as the system allows", "[01.1]") {
   const common::unique_fd listener = open_listener();
-  ::tcp_info info{};
-  ::socklen_t size = sizeof info;
-  common::check(::getsockopt(listener.get(), IPPROTO_TCP, TCP_INFO, &info, &size), "TCP_INFO");
+  const course_test::tcp_listener longest = course_test::listen_on_any_port();
   UNSCOPED_INFO(
       "the accept queue is full after this many clients, and the next one waits a second or more "
       "for its connect: pass SOMAXCONN to listen()");
-  CHECK(info.tcpi_sacked >= 128);  // of a listener: the length of its queue, as ss -l shows it
+  CHECK(backlog_of(listener.get()) >= backlog_of(longest.socket.get()));
 }
 
 TEST_CASE("01.1 the listener is not handed down to child programs", "[01.1]") {

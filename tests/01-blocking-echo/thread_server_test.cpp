@@ -138,6 +138,29 @@ TEST_CASE("01.4 a stop ends run() without a free descriptor, too", "[01.4]") {
   CHECK(failing);
 }
 
+TEST_CASE("01.4 a stop leaves each session the time to echo what has arrived", "[01.4]") {
+  course_test::tcp_listener listener = course_test::listen_on_any_port();
+  const course_test::guarded_server server{std::move(listener.socket)};
+  const std::size_t before = course_test::accepts_begun();
+  background<void> run{[server = server.get()] { server->run(); },
+                       [server = server.get()] { server->stop(); }};
+  course_test::held_threads late;  // the session has not begun when the stop comes
+  client peer{listener.port};
+  peer.send_all("goodbye");
+  const bool accepted =
+      eventually(2s, [&] { return !run.running() || course_test::accepts_begun() >= before + 2; });
+  server.get()->stop();
+  UNSCOPED_INFO("stop() was called, and run() goes on");
+  REQUIRE(run.finished(2s));
+  run.get();
+  REQUIRE(accepted);
+  late.release();
+  UNSCOPED_INFO(
+      "bytes that had arrived before the stop were not echoed: run() only returns. The destructor "
+      "ends the sessions, and gives each the time to echo what has arrived");
+  CHECK_NOTHROW(peer.recv_exactly(7));
+}
+
 TEST_CASE("01.4 a listener that is broken ends run() with an error", "[01.4]") {
   common::unique_fd not_listening{
       common::check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
@@ -147,6 +170,9 @@ TEST_CASE("01.4 a listener that is broken ends run() with an error", "[01.4]") {
       "accept() fails with EINVAL at once and for ever, and run() tries again for ever: for "
       "accept_failure::listener_broken, throw_errno(\"accept\")");
   REQUIRE(run.finished(2s));
+  UNSCOPED_INFO(
+      "accept() failed with EINVAL before any stop(), and run() does not say so: for "
+      "accept_failure::listener_broken, throw_errno(\"accept\")");
   CHECK_THROWS_MATCHES(
       run.get(), std::system_error,
       Catch::Matchers::MessageMatches(Catch::Matchers::ContainsSubstring("accept") &&
