@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How a ring is set up: its sizes, and when the kernel may do its part of the work.
-// Lifetime the text behind --ring-flags must live until parse() has returned: hence one object.
+// Lifetime the text behind --ring-flags must live until parse() has returned: an object keeps it.
 // Threads  main(), before any other thread.
 // Errors   an invalid value ends the program with a sentence and status 2, in parse().
 // See      io_uring_setup(2)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the three cats have in common: arguments, opening, writing, and complaining as cat(1) does.
+// The common part of the three cats: takes arguments, opens, writes and complains as cat(1) does.
 // Owns     each file it opens, and four blocks of memory to read into.
 // Lifetime blocks lives until nothing in flight points into it.
 // Threads  one.
@@ -41,7 +41,7 @@ class blocks {
 // end of the file, or -errno. The three programs differ only in this function.
 using read_some = std::function<int(int fd, const blocks& into)>;
 
-// The main() of `cat [FILE]...`: no FILE, or -, means standard input. Makes the reader first.
+// The main() of `cat [FILE]...`: no FILE, or -, means standard input. Makes the reader once.
 [[nodiscard]] int run(int argc, char** argv, const std::function<read_some()>& make_reader);
 
 }  // namespace cat
