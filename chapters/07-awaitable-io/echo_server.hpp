@@ -3,9 +3,9 @@
 // Owns     the listener, the context, and with it every task.
 // Lifetime run() returns when a stop was asked for and all tasks have ended.
 // Threads  only the thread that made it may call run().
-// Errors   std::system_error if the ring or the listener fails; a client's error ends only it.
-// Rule     a client has one operation in flight: it is received from, then sent to, and its buffer
-//          is a local variable of its coroutine.
+// Errors   std::system_error if the ring or the listener fails; a client's error ends that client.
+// Rule     a client has one operation in flight, a recv or a send. Its buffer is a local variable
+//          of its coroutine.
 #pragma once
 
 #include <poll.h>

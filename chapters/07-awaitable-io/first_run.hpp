@@ -2,7 +2,7 @@
 // Runs new coroutines up to their first wait. If a task starts a task, which starts another, the
 // calls nest. Beyond nested_starts_max the outermost call runs them, so that the stack is bounded.
 // Owns     nothing; it holds the handles of frames that are still to be run.
-// Lifetime a frame that is destroyed before it has run is taken out by cancel_first_run().
+// Lifetime cancel_first_run() takes out a frame that is to be destroyed before it has run.
 // Threads  each has its own depth and its own list.
 #pragma once
 
@@ -52,7 +52,7 @@ class late_starts {
   return late;
 }
 
-// False if there is no memory for the list: then the coroutine starts at once, one call deeper.
+// False if the list gets no memory. Then the coroutine starts at once, one call deeper.
 [[nodiscard]] inline bool leave_to_outermost(std::coroutine_handle<> started) noexcept {
   try {
     late_starts_here().push_back(started);

@@ -61,7 +61,7 @@ class linked_list {
   // Empties the list without touching the elements, which have been destroyed while linked.
   void forget() noexcept { ends_.next_ = ends_.before_ = &ends_; }
 
-  // Calls `visit` with each element, from the first to the last. `visit` may not unlink any.
+  // Calls `visit` with each element, from the first to the last. `visit` must not unlink elements.
   template <typename Visit>
   void for_each(Visit visit) {
     for (list_link* each = ends_.next_; each != &ends_; each = each->next_) {

@@ -39,7 +39,7 @@ inline auto fsync_op(const io_handle& io, int fd, unsigned flags = 0) {
   return io_request{io, [=](::io_uring_sqe& sqe) { ::io_uring_prep_fsync(&sqe, fd, flags); }};
 }
 
-// As sync_file_range(2): a `bytes` of 0 means all from `offset` on.
+// Like sync_file_range(2): if `bytes` is 0, it means all bytes from `offset` on.
 inline auto sync_file_range_op(const io_handle& io, int fd, unsigned bytes, std::uint64_t offset,
                                int flags) {
   return io_request{io, [=](::io_uring_sqe& sqe) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Tasks that no coroutine awaits: started, kept until they have ended, and counted.
 // Owns     their frames.
-// Lifetime a frame is destroyed after its task has ended, or with this object: the last started
-//          first. By then nothing may be in flight for it.
+// Lifetime a frame is destroyed after its task has ended, or with this object (the last started
+//          first). By then no operation in the frame may be in flight.
 // Threads  the one that runs the io_context.
 // Errors   start() throws std::bad_alloc. rethrow_escaped() throws a task's first exception.
 // Rule     no task is forgotten: the owner waits until empty().
@@ -72,7 +72,7 @@ class spawned_tasks {
 };
 
 struct spawned_tasks::keeper_promise : list_link {
-  // The last step of the frame: takes it out of running_. A suspending frame cannot destroy itself.
+  // The last step of the frame: takes it out of running_. The next keep() that ends destroys it.
   struct ending {
     bool await_ready() const noexcept { return false; }
     std::coroutine_handle<> await_suspend(

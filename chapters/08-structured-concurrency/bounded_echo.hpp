@@ -54,7 +54,7 @@ class bounded_echo {
 
  private:
   // Receives bytes that come in time. During a stop, receives what has arrived, and then EOF.
-  // A client that still takes what it was sent is not idle: it gets the same time again.
+  // A client that still takes its echo is not idle, so it gets the same time again.
   task<io_result> receive(int socket, std::span<std::byte> into) {
     std::optional<int> before;
     for (;;) {

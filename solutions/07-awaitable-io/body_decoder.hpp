@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Takes the body out of the received bytes, however they are cut into pieces.
 // Owns     the beginning of a line whose end has not come yet, at most line_bytes_max.
-// Lifetime what take() returns is a part of what it was given.
+// Lifetime the bytes that take() returns are a part of its argument.
 // Threads  one at a time.
 // Errors   bad_response if the framing is broken.
-// Rule     is_complete() is the only proof that all of it came: an EOF before that is an error.
+// Rule     only is_complete() proves that the whole body came; an EOF before that is an error.
 // See      rfc9112, sections 6.3, 7.1 and 8
 #pragma once
 

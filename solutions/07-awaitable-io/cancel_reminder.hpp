@@ -29,7 +29,7 @@ class cancel_reminder {
   // The operation for cancels, and for other requests whose result nobody needs.
   [[nodiscard]] io_operation& unheard() noexcept { return answer_; }
 
-  // If need be, calls canceled.ask_again() until its operations have ended or it is destroyed.
+  // Calls canceled.ask_again(), if needed, until its operations have ended or it is destroyed.
   void remind(canceler& canceled) noexcept { canceled_.push_back(canceled); }
 
  private:

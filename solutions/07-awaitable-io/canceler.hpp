@@ -21,7 +21,7 @@ class canceler : public list_link {
   [[nodiscard]] io_queue& queue() const noexcept { return queue_; }
   [[nodiscard]] bool is_canceled() const noexcept { return is_canceled_; }
 
-  // `started` is in flight. This may put it into a list, which it leaves at its final completion.
+  // May put `started`, which is in flight, into a list. It leaves the list at its final completion.
   virtual void watch(io_operation& started) noexcept = 0;
 
   // True if this was canceled and one of its operations is still in flight.

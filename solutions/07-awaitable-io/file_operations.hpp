@@ -33,7 +33,7 @@ inline auto read_op(const io_handle& io, int fd, std::span<std::byte> into,
                     }};
 }
 
-// To a pipe or socket whose reader is gone it raises SIGPIPE as well: program_main() ignores that.
+// If the reader of a pipe or socket is gone, this also raises SIGPIPE. program_main() ignores it.
 inline auto write_op(const io_handle& io, int fd, std::span<const std::byte> data,
                      std::uint64_t offset = current_position) {
   return io_request{io, [=, data = transferable(data)](::io_uring_sqe& sqe) {

@@ -33,7 +33,7 @@ struct called_with<> {
 };
 
 // from_callback<std::error_code, std::size_t>(start): `start` is called with a callback that takes
-// those two, and the task ends with both.
+// those two, and the task returns both.
 template <typename... Arguments, typename Start>
 task<typename called_with<Arguments...>::type> from_callback(Start start) {
   promise<typename called_with<Arguments...>::type> answer;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The HTTP/1.1 syntax that a client and a server share: words, numbers, lists, fields.
 // Lifetime what a function returns is a part of its argument.
-// Rule     an argument is a whole text, without the end of its line. For one that does not fit the
-//          grammar the result is empty, and the caller decides how lenient to be.
+// Rule     an argument is a whole text, without the end of its line. If the text does not fit the
+//          grammar, the result is empty, and the caller decides how lenient to be.
 // See      rfc9110, sections 5.5 and 5.6; rfc9112, section 5
 #pragma once
 

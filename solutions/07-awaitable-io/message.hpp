@@ -9,7 +9,7 @@
 
 namespace uring {
 
-// What arrives when another ring's thread has used msg_ring_op.
+// The receiver gets this when another ring's thread has used msg_ring_op.
 struct message {
   std::uint64_t word;  // an even number, such as an address
   std::int32_t value;

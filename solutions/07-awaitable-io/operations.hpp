@@ -61,7 +61,7 @@ inline auto recv_op(const io_handle& io, int fd, std::span<std::byte> into, int 
                     }};
 }
 
-// Completes with the number of bytes it took, which may be fewer than `data` has.
+// Completes with the number of bytes that the socket took, which may be fewer than `data` has.
 inline auto send_op(const io_handle& io, int fd, std::span<const std::byte> data,
                     int flags = MSG_NOSIGNAL) {
   return io_request{io, [=, data = transferable(data)](::io_uring_sqe& sqe) {
@@ -112,8 +112,8 @@ struct prepare_timeout {
   }
 };
 
-// Completes with -ETIME when `after` has passed, and at once if `after` is negative. -ETIME is how
-// a timeout succeeds.
+// Completes with -ETIME when `after` has passed, and at once if `after` is negative. For a timeout,
+// -ETIME means success.
 inline auto timeout_op(const io_handle& io, std::chrono::nanoseconds after) {
   return io_request{io, prepare_timeout{to_timespec(std::max(after, std::chrono::nanoseconds{0}))}};
 }

@@ -6,8 +6,8 @@
 //          memory against another thread.
 // Errors   unlocking terminates if the ring takes no more requests. A canceled wait gives a guard
 //          that holds nothing.
-// Rule     first come, first served. To unlock is to hand the lock to the next in line. The loop
-//          resumes that one, so that a thousand short holders do not nest a thousand calls.
+// Rule     first come, first served. An unlock hands the lock to the next coroutine in line. The
+//          loop resumes it, so that a thousand short holders do not nest a thousand calls.
 #pragma once
 
 #include <cassert>

@@ -74,7 +74,7 @@ std::string text_of(const sheet& paper) {
   return {paper.data(), paper.size()};
 }
 
-// The second question, on clean sheets. Nobody answers it, but the late answer to the first comes.
+// Asks the second question, on clean sheets. Only the late answer to the first question comes.
 task<> second_question(io_context& context, const two_servers& servers, sheets& paper) {
   paper = {};
   for (sheet& each : paper) each.fill('.');

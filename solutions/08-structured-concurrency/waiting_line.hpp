@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Coroutines that wait for something of which there is not enough for all: first come, first
-// served.
+// Coroutines that wait because there is not enough of something for all of them. The line serves
+// them in the order in which they came.
 // Owns     the line; each place in it is in the frame that waits.
 // Lifetime it must outlive every wait.
 // Threads  the one that runs the queue.

@@ -7,7 +7,7 @@
 // Threads  the one that runs the queue.
 // Errors   std::system_error: EINVAL on a kernel before 5.19, EEXIST if the group has a ring
 //          already, ENOMEM.
-// Rule     the tail is a 16-bit counter that only grows and wraps. The slot is the tail, masked.
+// Rule     the tail is a 16-bit counter that only grows and wraps. The slot is the masked tail.
 // See      io_uring_register_buf_ring(3), io_uring_buf_ring_add(3)
 #pragma once
 

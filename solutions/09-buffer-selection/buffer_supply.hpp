@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernel's side of a pool: the group of buffers from which it picks one for a recv.
+// The kernel's side of a pool: the group of buffers from which the kernel picks one for a recv.
 // Threads  the one that runs the queue.
 // See      io_uring_provided_buffers(7)
 #pragma once

@@ -31,7 +31,7 @@ class pool_echo {
 
   task<> run(int socket) {
     while (!given_up_.is_canceled()) {
-      // During a stop it takes only bytes that are there already.
+      // During a stop, this receives only bytes that have already come.
       const bool stops = waiting_.is_canceled();
       cancel_source& source = stops ? given_up_ : waiting_;
       received got = co_await recv_op(source, socket, pool_, stops ? MSG_DONTWAIT : 0);
