@@ -34,11 +34,11 @@ class worker {
   }
   worker(worker&&) = delete;  // messages are sent to its ring
 
-  // Enables the ring: from then on it belongs to the calling thread. Call io_uring_register(fd,
-  // IORING_REGISTER_ENABLE_RINGS, nullptr, 0), where fd is the ring_fd of context_.handle(), as an
-  // unsigned. It returns 0 or -errno; throw the latter by common::throw_error(result,
-  // "io_uring_register"). (liburing has io_uring_enable_rings(), but its shared library lacks that
-  // function before version 2.4.)
+  // Enables the ring, which from then on belongs to the calling thread. Call
+  // io_uring_register(fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0), where fd is the ring_fd of
+  // context_.handle(), as an unsigned. It returns 0 or -errno; throw the latter by
+  // common::throw_error(result, "io_uring_register"). (liburing has io_uring_enable_rings(), but
+  // before version 2.4 its shared library lacks it.)
   void enable() {
     COURSE_TODO("12.1");
   }

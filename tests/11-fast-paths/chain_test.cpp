@@ -314,7 +314,7 @@ TEST_CASE("11.2 a stop ends a chain that has begun", "[11.2]") {
 
 // ---- chains that complete once ----
 
-TEST_CASE("11.2 a chain with one answer is in flight once, and ends with its last", "[11.2]") {
+TEST_CASE("11.2 a chain with one answer is in flight once, until its last request", "[11.2]") {
   io_context context;
   manual_ring kernel{context};
   seen chain;

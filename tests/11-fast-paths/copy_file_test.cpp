@@ -133,7 +133,7 @@ TEST_CASE("11 the parts of a file are those that hold data", "[11]") {
   CHECK(end <= 10 << 20);
 }
 
-TEST_CASE("11 a part that lies in a hole at the end is not there", "[11]") {
+TEST_CASE("11 a file that is one hole has no part", "[11]") {
   const test_folder folder;
   const common::unique_fd file = folder.open("a", O_RDWR | O_CREAT);
   REQUIRE(::ftruncate(file.get(), 1 << 20) == 0);

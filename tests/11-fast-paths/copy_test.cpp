@@ -196,7 +196,7 @@ TEST_CASE("11.3 a read that fails is tried alone, and its error is thrown", "[11
   CHECK_THAT(test.ended, ContainsSubstring("read at byte 0: EIO"));
 }
 
-TEST_CASE("11.3 an error that has passed by then does no harm", "[11.3]") {
+TEST_CASE("11.3 an error that is gone at the second try does no harm", "[11.3]") {
   copying test;
   test.start({0, 100});
   test.kernel.answer(test.take_chain()[1], -EINTR);

@@ -94,7 +94,7 @@ TEST_CASE("11 send_file works on every ring, and with small pieces", "[11]") {
   }
 }
 
-TEST_CASE("11 send_file serves many clients at a time, and keeps nothing of them", "[11]") {
+TEST_CASE("11 send_file serves many clients at a time, and keeps no descriptor", "[11]") {
   const test_folder folder;
   const std::string content = noise(200'000);
   const std::string path = folder.add("a", content);

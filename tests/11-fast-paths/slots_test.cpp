@@ -238,7 +238,7 @@ TEST_CASE("11.1 a request under way keeps its file when the slot ends", "[11.1]"
   CHECK(text == "late");
 }
 
-TEST_CASE("11 a queue has one table of files, and the next when that has gone", "[11]") {
+TEST_CASE("11 a queue has one table of files at a time", "[11]") {
   io_context context;
   {
     const registered_files table{context, 8};

@@ -200,7 +200,7 @@ TEST_CASE("12.3 a client may have descriptor 0", "[12.3]") {
   CHECK(here.seen == "0 end");
 }
 
-TEST_CASE("12.3 the last word may overtake a client", "[12.3]") {
+TEST_CASE("12.3 the last message may overtake a client", "[12.3]") {
   receiving here;
   here.context.spawn(take_all(here.here, here.seen));
   const std::string first = std::to_string(here.come());
@@ -213,7 +213,7 @@ TEST_CASE("12.3 the last word may overtake a client", "[12.3]") {
   CHECK(here.context.in_flight() == 0);
 }
 
-TEST_CASE("12.3 a worker to whom nobody was dealt ends as well", "[12.3]") {
+TEST_CASE("12.3 a worker that gets no client ends as well", "[12.3]") {
   receiving here;
   here.context.spawn(take_all(here.here, here.seen));
   CHECK(here.seen.empty());
@@ -270,7 +270,7 @@ task<> deal_all(uring::dealer& deals, int clients, int& kept) {
 
 }  // namespace
 
-TEST_CASE("12 clients are dealt in turns, and the last word ends those who wait") {
+TEST_CASE("12 clients are dealt in turns, and the last message ends the wait for more") {
   course_test::require_feature("msg_ring");
   course_test::require_feature("r_disabled");
   const watchdog deadline{5s, "the last word says how many clients have to come"};

@@ -159,7 +159,7 @@ TEST_CASE("12.5 the message is sent when the handle is stored", "[12.5]") {
   CHECK(seen.after == std::this_thread::get_id());
 }
 
-TEST_CASE("12.5 what the work throws is thrown at home", "[12.5]") {
+TEST_CASE("12.5 an exception of the work is thrown at home", "[12.5]") {
   course_test::require_feature("msg_ring");
   const watchdog deadline{5s, "the coroutine went to the pool, and no message brings it home"};
   io_context context;

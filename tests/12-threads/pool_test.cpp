@@ -127,7 +127,7 @@ bool all_sleep(const std::vector<::pid_t>& threads) {
 
 }  // namespace
 
-TEST_CASE("12.4 a coroutine goes on on a thread of the pool", "[12.4]") {
+TEST_CASE("12.4 a coroutine continues on a thread of the pool", "[12.4]") {
   const watchdog deadline{5s, "it was scheduled, and no thread goes on with it"};
   thread_pool pool{2};
   CHECK(pool.size() == 2);
@@ -188,7 +188,7 @@ TEST_CASE("12.4 first come, first served", "[12.4]") {
   CHECK(seen.text() == "abcd");
 }
 
-TEST_CASE("12.4 what is scheduled runs before the pool has gone", "[12.4]") {
+TEST_CASE("12.4 every scheduled coroutine runs before the pool has gone", "[12.4]") {
   const watchdog deadline{10s, "the pool ends: its threads have to leave when no work is left"};
   INFO("a coroutine that is never resumed is a frame that is never freed");
   order seen;
@@ -242,7 +242,7 @@ TEST_CASE("12.4 idle threads sleep", "[12.4]") {
   CHECK(asleep == 50);
 }
 
-TEST_CASE("12 what is thrown on the pool reaches who awaits it", "[12]") {
+TEST_CASE("12 an exception on the pool reaches the coroutine that awaits it", "[12]") {
   const watchdog deadline{5s, "it was scheduled, and no thread goes on with it"};
   std::string said = "nothing";
   thread_pool pool{1};
