@@ -75,7 +75,7 @@ constexpr const char* tries_until_there_is_room =
     "rest in unsent_, and return";
 
 constexpr const char* closed_for_want_of_room =
-    "the socket took only a part of the echo, and the connection says closed. A short send() is no "
+    "the socket did not take the whole echo, and the connection says closed. A short send() is no "
     "error and sets no errno; the next send() says EAGAIN: keep the rest in unsent_, and say open";
 
 // Lets the peer talk without reading, until the connection has to keep something. Returns what the
@@ -123,8 +123,10 @@ TEST_CASE("02.2 the bytes that can be read are echoed", "[02.2]") {
 TEST_CASE("02.2 bytes that do not fit into one receive are left for the next event", "[02.2]") {
   fixture pair;
   pair.send("0123456789");
-  UNSCOPED_INFO("one recv() an event is enough: epoll reports again what is left");
   CHECK(pair.client.on_readable(std::span{pair.scratch}.first(4)) == epoll::state::open);
+  UNSCOPED_INFO(
+      "one recv() an event is enough: epoll reports again what is left. A connection that reads on "
+      "makes the others wait, and may read while bytes are unsent");
   CHECK(compare_bytes(pair.receive(), "0123") == identical);
   CHECK(pair.client.on_readable(pair.scratch) == epoll::state::open);
   CHECK(compare_bytes(pair.receive(), "456789") == identical);
@@ -262,6 +264,7 @@ TEST_CASE("02.3 one unsent byte is enough to wait for room", "[02.3]") {
   pair.send("x");
   {
     const course_test::watchdog deadline{5s, tries_until_there_is_room};
+    UNSCOPED_INFO(closed_for_want_of_room);
     REQUIRE(pair.client.on_readable(pair.scratch) == epoll::state::open);
   }
   REQUIRE(pair.client.unsent_bytes() == 1);
@@ -276,6 +279,7 @@ TEST_CASE("02.3 a wake-up without room loses neither the connection nor its byte
   fill(pair);
   pair.send("x");
   const course_test::watchdog deadline{5s, tries_until_there_is_room};
+  UNSCOPED_INFO(closed_for_want_of_room);
   REQUIRE(pair.client.on_readable(pair.scratch) == epoll::state::open);
   UNSCOPED_INFO(
       "on_writable() found no room: send() said EAGAIN, not now. The connection stays open");

@@ -43,7 +43,7 @@ using course_test::watchdog;
 
 namespace {
 
-// Why a loop has not come back, or has ended.
+// Why a loop has not come back, or has ended, or waits for the wrong event.
 constexpr const char* accepts_again_and_again =
     "accept_all() tries again and again: return after pause_accepting(), for a `break` leaves the "
     "switch alone";
@@ -57,6 +57,9 @@ constexpr const char* does_not_come_back =
     "that got no echo, see the tests of 02.2";
 constexpr const char* sends_again_and_again =
     "the loop stays with one client, which does not read: send_or_keep() has to return at EAGAIN";
+constexpr const char* epoll_was_not_told =
+    "the connection wants EPOLLOUT now: has epoll been told (EPOLL_CTL_MOD)? Ask wanted_events() "
+    "before the connection sends, and after: if the answers differ, epoll gets the new one";
 constexpr const char* used_after_erase =
     "epoll_ctl: EBADF? After erase() the connection is gone: use neither it nor its descriptor";
 
@@ -353,6 +356,9 @@ TEST_CASE("02.1 clients that epoll has no room for are dropped, with one line in
 
   clients.emplace_back(server.port);
   server.turn();
+  UNSCOPED_INFO(
+      "there is room again, for the one client that waits. Those that epoll refused were to be "
+      "dropped, and accepting goes on without a pause");
   REQUIRE(server.loop.connection_count() == 1);
   clients.emplace_back(server.port);
   UNSCOPED_INFO("one has fitted since then: the next that does not gets a line again");
@@ -368,6 +374,21 @@ TEST_CASE("02.4 a message comes back", "[02.4]") {
   server.turn();
   UNSCOPED_INFO("serve() has to call on_readable() with scratch_: are the tests of 02.2 green?");
   CHECK(talker.recv_exactly(5) == "hello");
+}
+
+TEST_CASE("02.4 bytes that come together with a FIN are echoed", "[02.4]") {
+  fixture server;
+  client talker{server.port};
+  server.turn();
+  REQUIRE(server.loop.connection_count() == 1);
+  talker.send_all("last words");
+  talker.shutdown_write();
+  REQUIRE(course_test::eventually(2s, [&] { return talker.unacknowledged_bytes() == 0; }));
+  server.turn();
+  UNSCOPED_INFO(
+      "the client has sent its last bytes and still reads. EPOLLRDHUP, EPOLLHUP and EPOLLERR do "
+      "not say that all bytes were read: only recv() does, by 0");
+  CHECK(talker.recv_exactly(10) == "last words");
 }
 
 TEST_CASE("02.4 an echo that was sent at once changes nothing in the interest list", "[02.4]") {
@@ -436,7 +457,7 @@ TEST_CASE("02.4 a client that does not read is watched for room until it does", 
   const serving loop{server};
 
   std::string sent;
-  UNSCOPED_INFO("the connection wants EPOLLOUT now: has epoll been told (EPOLL_CTL_MOD)?");
+  UNSCOPED_INFO(epoll_was_not_told);
   REQUIRE(course_test::eventually(10s, [&] {
     const std::string message = course_test::pattern(3, 64 * 1024, sent.size());
     sent.append(message, 0, talker.send_some(message));
@@ -464,7 +485,7 @@ TEST_CASE("02.4 a change of interest makes it neither edge-triggered nor one-sho
     (void)talker.send_some(much);
     return watched_for(EPOLLOUT) == 1;
   };
-  UNSCOPED_INFO("the connection wants EPOLLOUT now: has epoll been told (EPOLL_CTL_MOD)?");
+  UNSCOPED_INFO(epoll_was_not_told);
   REQUIRE(course_test::eventually(10s, sends_until_epollout));
   UNSCOPED_INFO(
       "EPOLLET or EPOLLONESHOT with EPOLL_CTL_MOD: epoll reports once that there is room, and "
@@ -519,7 +540,7 @@ TEST_CASE("02.4 a client that resets with an echo unsent is erased, and no other
   const watchdog deadline{15s, sends_again_and_again};
   const serving loop{server};
   const std::string much(64 * 1024, 'x');
-  UNSCOPED_INFO("the connection wants EPOLLOUT now: has epoll been told (EPOLL_CTL_MOD)?");
+  UNSCOPED_INFO(epoll_was_not_told);
   REQUIRE(course_test::eventually(10s, [&] {
     (void)stalled.send_some(much);
     return watched_for(EPOLLOUT) == 1;

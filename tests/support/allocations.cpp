@@ -9,7 +9,13 @@
 #include <cstdlib>
 #include <new>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define COURSE_FREED_MEMORY_IS_WATCHED
+#endif
 #if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define COURSE_FREED_MEMORY_IS_WATCHED
+#endif
 #if __has_feature(thread_sanitizer)
 #define COURSE_OPERATOR_NEW_IS_TAKEN  // Clang's TSan has its own, and offers a hook instead
 #include <sanitizer/allocator_interface.h>
@@ -61,6 +67,13 @@ namespace {
 
 namespace {
 
+// AddressSanitizer watches what is given back, and says more about it than a page can.
+#ifdef COURSE_FREED_MEMORY_IS_WATCHED
+constexpr bool fences_are_needed = false;
+#else
+constexpr bool fences_are_needed = true;
+#endif
+
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t pages_max = 1024;
 
@@ -73,7 +86,8 @@ std::byte* fenced_pages() {
 
 void* take_page(std::size_t bytes) {
   static std::atomic<std::size_t> taken = 0;
-  if (!fences || bytes > page_bytes || fenced_pages() == nullptr) return nullptr;
+  if (!fences_are_needed || !fences || bytes > page_bytes || fenced_pages() == nullptr)
+    return nullptr;
   const std::size_t number = taken.fetch_add(1, std::memory_order_relaxed);
   if (number >= pages_max) return nullptr;
   std::byte* const page = fenced_pages() + number * page_bytes;
