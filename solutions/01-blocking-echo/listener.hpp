@@ -38,8 +38,8 @@ inline void set_option(int socket, int level, int option, const std::string& nam
 // Returns a TCP socket that is bound to host:port and listens, with a backlog of SOMAXCONN. Check
 // every call; if one fails, leave no descriptor open. A failed bind must say "bind HOST:PORT",
 // because EADDRINUSE alone does not say which address is in use.
-// socket() takes AF_INET and SOCK_STREAM | SOCK_CLOEXEC. Before bind, set two options. Without
-// SO_REUSEADDR (level SOL_SOCKET), a restarted server finds its port held by its old connections.
+// socket() takes AF_INET and SOCK_STREAM | SOCK_CLOEXEC. Before bind, call set_option() twice.
+// Without SO_REUSEADDR (level SOL_SOCKET), old connections hold the port of a restarted server.
 // Without TCP_NODELAY (level IPPROTO_TCP), which accepted sockets inherit, the tail of a large echo
 // waits for the client's delayed ACK. bind() takes a `const ::sockaddr*`: cast `&address`.
 inline common::unique_fd open_listener(const std::string& host, std::uint16_t port) {
