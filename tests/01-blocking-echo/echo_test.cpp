@@ -104,8 +104,8 @@ constexpr const char* echo_hangs =
     "Does 0 end the loop?";
 
 constexpr const char* ended_early =
-    "echo_until_eof has returned, and the peer has more to say: no single message and no short "
-    "recv() is the end. Only 0 is, or a failure";
+    "echo_until_eof has returned, and the peer has more to say: a short recv() is not the end. "
+    "With MSG_DONTWAIT recv() fails with EAGAIN where it should sleep";
 
 std::string usual_cause(const std::string& received, const std::string& message) {
   if (received.size() > message.size())
