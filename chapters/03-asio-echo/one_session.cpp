@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 03-one_session: serves one client by one session, without threads and without a stop.
+// 03-one_session: serves one client with one session, without threads and without a stop.
 //
 //   ./course run 03:one_session -- --port 9000 --callbacks
 //

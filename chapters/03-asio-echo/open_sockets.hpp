@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The sockets of all live sessions, so that a stop can reach them from any thread.
-// Owns     nothing: it holds descriptor numbers, and removes each before its socket is closed.
+// Owns     nothing: it holds descriptor numbers. An entry removes its own before its socket closes.
 // Lifetime must outlive every entry.
 // Threads  any: one mutex guards the set.
 // Rule     asio's socket object belongs to its session; a stop from another thread may only use the
@@ -19,8 +19,8 @@ namespace completion {
 
 class open_sockets {
  public:
-  // Keeps a socket in the set for as long as it lives. Declare it after the socket, so that it is
-  // destroyed first: once the socket is closed, its number may belong to another client.
+  // Keeps a socket in the set for as long as the entry lives. Declare it after the socket, so that
+  // it is destroyed first: once the socket is closed, its number may belong to another client.
   class entry {
    public:
     entry(open_sockets& sockets, int fd) : sockets_{sockets}, fd_{fd} { sockets_.add(fd_); }
@@ -34,7 +34,7 @@ class open_sockets {
 
   // After SHUT_RD, every session can still read the bytes that have arrived, and then sees the end.
   // Linux also delivers later bytes, so SHUT_RD does not stop a client that keeps sending.
-  // SHUT_RDWR ends a session at once. Later entries are shut down as they come.
+  // SHUT_RDWR ends a session at once. An entry that comes later is shut down, too.
   void shut_down_all(int how) {
     const std::lock_guard lock{mutex_};
     how_ = how;

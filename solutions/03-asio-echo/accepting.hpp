@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Accepts clients, starts a session for each in the style asked for, and survives a failed accept.
+// Accepts clients, starts a session for each in the chosen style, and survives a failed accept.
 // Owns     the acceptor and the timer that waits for a free descriptor.
 // Lifetime run the io_context to its end before the acceptor_loop is destroyed.
-// Threads  call accept() before run(), and close() in the strand; the handlers run in it as well.
-// Errors   a client that is gone is skipped; without a free descriptor we wait retry_ms; if the
-//          listener itself is at fault, run() returns and throw_if_broken() throws.
+// Threads  call accept() before run(). Call close() in the strand, where the handlers run as well.
+// Errors   a client that has gone is skipped. Without a free descriptor the loop waits retry_ms. If
+//          the listener itself fails, run() returns and throw_if_broken() throws.
 #pragma once
 
 #include <asio/awaitable.hpp>

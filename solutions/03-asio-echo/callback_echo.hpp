@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A session in callbacks: each operation is given the function to call when it has completed.
 // Owns     its socket and its buffer. The session itself belongs to the handler of the operation in
-//          flight, which holds the only shared_ptr: with no operation in flight, it is destroyed.
+//          flight, which holds the only shared_ptr: with none in flight, the session is destroyed.
 // Lifetime the open_sockets must outlive every session.
 // Threads  any that run the io_context: with one operation in flight, one handler runs at a time.
 // Errors   an error ends its session, and no other.
@@ -31,8 +31,8 @@ class callback_session : public std::enable_shared_from_this<callback_session> {
       : socket_{std::move(socket)}, entry_{sockets, socket_.native_handle()} {}
 
   // Initiates a receive into asio::buffer(buffer_) and returns at once. When bytes have come, the
-  // handler calls send(); at EOF and on errors it initiates nothing, and so the session ends. The
-  // handler has to keep this session alive: shared_from_this().
+  // handler calls send(). At EOF and on any other error it initiates nothing, and so the session
+  // ends. The handler has to keep this session alive: it captures shared_from_this().
   void receive() {
     // --8<-- [start:task-03-1]
     socket_.async_read_some(
@@ -45,7 +45,7 @@ class callback_session : public std::enable_shared_from_this<callback_session> {
 
  private:
   // Sends all of asio::buffer(buffer_, bytes), the first `bytes` of the buffer. The handler calls
-  // receive() again, unless there was an error.
+  // receive() again, unless there was an error. It also keeps the session alive.
   void send(std::size_t bytes) {
     // --8<-- [start:task-03-1b]
     asio::async_write(socket_, asio::buffer(buffer_, bytes),

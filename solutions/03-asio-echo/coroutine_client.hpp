@@ -39,10 +39,10 @@ inline void fill(std::vector<unsigned char>& message, std::int64_t request) {
   }
 }
 
-// Connects by the socket's own async_connect, because there is one endpoint: asio::async_connect
-// tries several. Then for each request: fill()s the message, sends it by asio::async_write, reads
-// exactly as many bytes by asio::async_read, and compares. An echo that differs throws
-// std::runtime_error. Returns how many echoes it got.
+// Connects once, by socket.async_connect (asio::async_connect is for several endpoints).
+// Then for each request: fill()s the message, sends it by asio::async_write, reads exactly as many
+// bytes by asio::async_read, and compares. An echo that differs throws std::runtime_error, and a
+// failed operation throws std::system_error. Returns how many echoes it got.
 inline asio::awaitable<std::int64_t> converse(conversation plan) {
   const auto executor = co_await asio::this_coro::executor;
   tcp::socket socket{executor};

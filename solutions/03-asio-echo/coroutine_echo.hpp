@@ -3,7 +3,7 @@
 // Owns     the coroutine's frame owns the socket and the buffer; asio owns the frame.
 // Lifetime `sockets` must outlive the coroutine: it is a reference to what main() keeps.
 // Threads  any that run the io_context; a coroutine runs on one of them at a time.
-// Errors   an error ends its session: it is a value here, and nothing throws.
+// Errors   an error ends its session. It is a value here: nothing throws.
 #pragma once
 
 #include <array>
@@ -23,9 +23,9 @@ namespace completion {
 
 using asio::ip::tcp;
 
-// Echoes until EOF or an error: with `or_error` as its token, an operation stores either in `error`
-// and throws nothing. The operations are those of callback_session; its members are local variables
-// here, and its two functions are two lines of one loop.
+// Echoes until EOF or any other error. An operation with the token `or_error` stores it in `error`
+// and throws nothing. The operations are those of callback_session. Its members are local variables
+// here, and its two functions become two lines of one loop.
 // --8<-- [start:coroutine]
 inline asio::awaitable<void> echo(tcp::socket socket, open_sockets& sockets) {
   const open_sockets::entry entry{sockets, socket.native_handle()};

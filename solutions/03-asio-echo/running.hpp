@@ -27,9 +27,10 @@
 
 namespace completion {
 
-// Runs handlers by io.run() until no work is left. A handler that throws must not end the loop:
-// run() may be called again after an exception, without restart(), and goes on with the next
-// handler. Each exception gets a line from common::log, with its what() if it has one.
+// Calls io.run() until it returns: no work is left, or somebody has called io.stop(). If a handler
+// throws, the exception leaves run(). Log it with its what(), if it has one, by common::log. Call
+// run() again: it continues with the next handler. Do not call io.restart() before. It is for an
+// io_context whose run() has returned, and would take back an io.stop().
 inline void run_to_the_end(asio::io_context& io) {
   // --8<-- [start:task-03-3]
   while (true) {
@@ -46,8 +47,8 @@ inline void run_to_the_end(asio::io_context& io) {
 }
 
 // Calls run_to_the_end(io) on this thread and on threads - 1 others (std::jthread). Returns when
-// all of them are done. If the system has no thread left, std::jthread's constructor throws:
-// io.stop() ends those that run already; pass the exception on.
+// all of them are done. If the system has no thread left, std::jthread's constructor throws. Then
+// call io.stop(), which makes run() return on the threads that run already, and throw again.
 inline void run_on_threads(asio::io_context& io, std::int64_t threads) {
   // --8<-- [start:task-03-3b]
   std::vector<std::jthread> others;
@@ -74,9 +75,11 @@ class graceful_stop {
 
  private:
   // Waits for a second signal (signals_.async_wait, as in the constructor), whose handler calls
-  // end_at_once(). Closes the acceptor. Lets every session echo what has arrived:
-  // sockets_.shut_down_all() with SHUT_RD. Gives grace_ms to grace_ (expires_after) and waits for
-  // it (async_wait): a session that has not ended by then is cut, with SHUT_RDWR.
+  // end_at_once() with its number. Closes the acceptor. Lets every session echo what has arrived:
+  // sockets_.shut_down_all() with SHUT_RD. Sets grace_ to grace_ms (expires_after), and only then
+  // waits for it (async_wait). Its handler cuts the sessions that have not ended, with SHUT_RDWR.
+  // The last line is given. It cancels both waits when no session is left: run() does not return
+  // while an operation waits for a signal.
   void begin() {
     // --8<-- [start:task-03-3c]
     signals_.async_wait([this](const std::error_code& canceled, int signal) {
@@ -92,8 +95,8 @@ class graceful_stop {
     sockets_.when_empty([this] { asio::post(control_, [this] { stop_waiting(); }); });
   }
 
-  // clear() gives the signals their default action back. begin() cannot call it and leave the
-  // second signal to the kernel: clear() drops a signal that has come already.
+  // clear() restores the default action of the signals. begin() must not call it to leave the
+  // second signal to the kernel, because clear() drops a signal that has come already.
   void end_at_once(int signal) {
     signals_.clear();
     std::raise(signal);

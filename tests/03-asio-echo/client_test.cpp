@@ -21,12 +21,19 @@ using course_test::server_process;
 
 namespace {
 
-enum class behavior { faithful, in_pieces, corrupting, repeating };  // the first message, for ever
+enum class behavior {
+  faithful,
+  in_pieces,
+  corrupting,
+  repeating,  // the first message, for ever
+  leaving,    // after the first echo
+};
 
-// Serves one client in the test's own io_context: reads a message whole, then answers.
+// Serves one connection in the test's own io_context: reads a message whole, then answers.
 asio::awaitable<void> serve_one(asio::ip::tcp::acceptor& acceptor, behavior how,
                                 std::size_t message_bytes) {
   asio::ip::tcp::socket socket = co_await acceptor.async_accept(asio::use_awaitable);
+  acceptor.close();  // a second connection is refused
   std::vector<unsigned char> bytes(message_bytes);
   std::vector<unsigned char> first;
   while (true) {
@@ -39,6 +46,7 @@ asio::awaitable<void> serve_one(asio::ip::tcp::acceptor& acceptor, behavior how,
       co_await asio::async_write(socket, asio::buffer(bytes.data() + at, piece),
                                  asio::use_awaitable);
     }
+    if (how == behavior::leaving) co_return;
   }
 }
 
@@ -69,7 +77,8 @@ std::int64_t talk_to(behavior how, std::int64_t requests, std::size_t message_by
 
 TEST_CASE("03.4 the client gets every echo it asked for", "[03.4]") {
   UNSCOPED_INFO(
-      "-1: the client still waits. Does it send each message, and co_await every operation?");
+      "-1: the client still waits. Does it send each message, and co_await every operation? "
+      "Connection refused: connect once, before the loop");
   CHECK(talk_to(behavior::faithful, 100, 64) == 100);
 }
 
@@ -88,6 +97,13 @@ TEST_CASE("03.4 an echo that differs is an error", "[03.4]") {
   CHECK_THROWS_AS(talk_to(behavior::corrupting, 3, 512), std::runtime_error);
   UNSCOPED_INFO("fill() each message anew: the server answered with an old one, and nobody saw it");
   CHECK_THROWS_AS(talk_to(behavior::repeating, 3, 512), std::runtime_error);
+}
+
+TEST_CASE("03.4 a server that leaves is an error", "[03.4]") {
+  UNSCOPED_INFO(
+      "the server left after one echo of three, and the client says nothing: with "
+      "asio::use_awaitable alone as its token, a failed operation throws; let the exception pass");
+  CHECK_THROWS_AS(talk_to(behavior::leaving, 3, 512), std::system_error);
 }
 
 TEST_CASE("03.4 a hundred clients share one thread", "[03.4]") {

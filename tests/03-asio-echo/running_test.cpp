@@ -12,6 +12,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <exception>
+#include <functional>
 #include <future>
 #include <stdexcept>
 #include <string>
@@ -207,6 +208,29 @@ TEST_CASE("03.3 a handler that throws on another thread does not end the process
   CHECK(meeting.met == threads);
 }
 
+TEST_CASE("03.3 run_on_threads() returns when all of its threads are done", "[03.3]") {
+  const hang_guard guard{"only one thread calls run(): start threads - 1 others"};
+  static asio::io_context io{2};  // outlives a thread that was left behind
+  const auto ours = std::this_thread::get_id();
+  std::atomic<bool> returned = false;
+  std::atomic<bool> left_behind = false;
+  std::atomic<bool> ended = false;
+  const std::function<void()> work = [&] {
+    if (std::this_thread::get_id() == ours) return asio::post(io, work);  // for the other thread
+    io.stop();
+    left_behind = course_test::eventually(300ms, [&] { return returned.load(); });
+    ended = true;
+  };
+  asio::post(io, work);
+  completion::run_on_threads(io, 2);
+  returned = true;
+  REQUIRE(course_test::eventually(2s, [&] { return ended.load(); }));
+  UNSCOPED_INFO(
+      "run_on_threads() returned while another thread ran a handler, which then uses what main() "
+      "destroys: join every thread, as std::jthread's destructor does");
+  CHECK_FALSE(left_behind);
+}
+
 TEST_CASE("03.3 after SIGTERM the server echoes the bytes that clients have sent, and exits with 0",
           "[03.3]") {
   server_process server{program("03-server"), every_server()};
@@ -245,7 +269,9 @@ TEST_CASE("03.3 a client that never reads is cut after the grace time", "[03.3]"
   server_process server{program("03-server"), every_server()};
   client stalled{server.port(), {.receive_buffer_bytes = 4096}};
   stall(server, stalled);
-  UNSCOPED_INFO("the session waits to send: when grace_ expires, SHUT_RDWR");
+  UNSCOPED_INFO(
+      "the session waits to send: when grace_ expires, SHUT_RDWR. expires_after() cancels a wait "
+      "that has begun, so it comes before async_wait()");
   CHECK(server.stop(SIGTERM, 10s) == exited(0));
 }
 

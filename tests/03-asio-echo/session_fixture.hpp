@@ -36,22 +36,33 @@ struct session_fixture {
     return true;
   }
 
-  // Sends all of it, and collects what comes back while the session runs. A late reader first lets
-  // every buffer fill, until the session can do nothing more: so its sends become short.
-  enum class reader { eager, late };
-  [[nodiscard]] std::string echo(const std::string& message, reader how = reader::eager) {
+  // Runs handlers until none is due: the session waits for its peer.
+  void settle() {
+    idle_turns = 0;
+    (void)run_until([this] { return idle_turns > 0; });
+  }
+
+  // Sends until every buffer is full and the session can do nothing more. Returns how many bytes of
+  // the message were sent.
+  [[nodiscard]] std::size_t fill(const std::string& message) {
     std::size_t sent = 0;
-    const auto send_some = [&] {
+    idle_turns = 0;
+    (void)run_until([&] {
       const std::size_t taken = try_send(peer.get(), message.substr(sent, 64 * 1024));
       sent += taken;
-      return taken;
-    };
-    idle_turns = 0;
-    const auto stalled = [&] { return send_some() == 0 && idle_turns >= idle_turns_when_stalled; };
-    if (how == reader::late) (void)run_until(stalled);
+      return taken == 0 && idle_turns >= idle_turns_when_stalled;
+    });
+    return sent;
+  }
+
+  // Sends all of it, and collects what comes back while the session runs. A late reader first lets
+  // every buffer fill, so that the session's sends become short.
+  enum class reader { eager, late };
+  [[nodiscard]] std::string echo(const std::string& message, reader how = reader::eager) {
+    std::size_t sent = how == reader::late ? fill(message) : 0;
     std::string received;
     (void)run_until([&] {
-      (void)send_some();
+      sent += try_send(peer.get(), message.substr(sent, 64 * 1024));
       received += receive(peer.get());
       return received.size() >= message.size();
     });

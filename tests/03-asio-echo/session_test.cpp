@@ -58,7 +58,8 @@ TEST_CASE("03.1 an echo larger than all buffers is sent whole", "[03.1]") {
   const std::string message = course_test::pattern(1, 1024 * 1024);
   UNSCOPED_INFO(
       "bytes are missing: async_write sends all of a buffer, async_write_some some of it; "
-      "or receive() was called before the write had completed, and overwrote the buffer");
+      "or receive() was called before the write had completed, and overwrote the buffer; or the "
+      "bytes were gone by then, because asio::buffer() copies nothing");
   CHECK(compare_bytes(fixture.echo(message, session_fixture::reader::late), message) == identical);
 }
 
@@ -75,9 +76,21 @@ TEST_CASE("03.1 a reset ends the session and nothing else", "[03.1]") {
   session_fixture fixture;
   const auto session = start_callbacks(fixture);
   REQUIRE(fixture.echo("hello") == "hello");
+  fixture.settle();  // so that the reset finds a receive in flight
   course_test::reset_on_close(fixture.peer.get());
   fixture.peer.reset();
-  UNSCOPED_INFO("a reset is an error like EOF: start no further operation");
+  UNSCOPED_INFO(
+      "after a reset the session waits for ever: whatever the error, EOF or another, start no "
+      "further operation");
+  CHECK(fixture.run_until([&] { return session.expired(); }));
+}
+
+TEST_CASE("03.1 a send that fails ends the session", "[03.1]") {
+  session_fixture fixture{{.send_buffer_bytes = 4096, .receive_buffer_bytes = 4096}};
+  const auto session = start_callbacks(fixture);
+  REQUIRE(fixture.fill(course_test::pattern(1, 64 * 1024)) > 0);
+  fixture.sockets.shut_down_all(SHUT_RDWR);  // as the end of the grace time does
+  UNSCOPED_INFO("a send failed and the session goes on: its handler gets an error, too");
   CHECK(fixture.run_until([&] { return session.expired(); }));
 }
 
@@ -99,7 +112,9 @@ TEST_CASE("03.2 an echo larger than all buffers is sent whole", "[03.2]") {
   session_fixture fixture{{.send_buffer_bytes = 4096}};
   start_coroutine(fixture, result);
   const std::string message = course_test::pattern(1, 1024 * 1024);
-  UNSCOPED_INFO("async_write sends all of a buffer; async_write_some sends some of it");
+  UNSCOPED_INFO(
+      "bytes are missing: async_write sends all of a buffer, async_write_some some of it; or the "
+      "write has no co_await, and the next receive overwrote the buffer");
   CHECK(compare_bytes(fixture.echo(message, session_fixture::reader::late), message) == identical);
 }
 
@@ -122,9 +137,25 @@ TEST_CASE("03.2 a reset is a value, not an exception", "[03.2]") {
   session_fixture fixture;
   start_coroutine(fixture, result);
   REQUIRE(fixture.echo("hello") == "hello");
+  fixture.settle();  // so that the reset finds a receive in flight
   course_test::reset_on_close(fixture.peer.get());
   fixture.peer.reset();
   UNSCOPED_INFO("pass or_error to every operation, or its failure is thrown");
   CHECK_NOTHROW(fixture.run_until([&] { return result.ended; }));
+  UNSCOPED_INFO(
+      "after a reset the session waits for ever: whatever the error, EOF or another, the coroutine "
+      "returns");
+  CHECK(result.ended);
+}
+
+TEST_CASE("03.2 a send that fails ends the coroutine", "[03.2]") {
+  outcome result;
+  session_fixture fixture{{.send_buffer_bytes = 4096, .receive_buffer_bytes = 4096}};
+  start_coroutine(fixture, result);
+  REQUIRE(fixture.fill(course_test::pattern(1, 64 * 1024)) > 0);
+  fixture.sockets.shut_down_all(SHUT_RDWR);  // as the end of the grace time does
+  UNSCOPED_INFO("a send failed and was thrown: pass or_error to the write as well");
+  CHECK_NOTHROW(fixture.run_until([&] { return result.ended; }));
+  UNSCOPED_INFO("a send failed and the coroutine goes on: look at `error` after the write as well");
   CHECK(result.ended);
 }
