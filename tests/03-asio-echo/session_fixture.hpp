@@ -9,6 +9,7 @@
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -56,10 +57,13 @@ struct session_fixture {
   }
 
   // Sends all of it, and collects what comes back while the session runs. A late reader first lets
-  // every buffer fill, so that the session's sends become short.
+  // every buffer fill, so that the session's sends become short; `meanwhile` runs then.
   enum class reader { eager, late };
-  [[nodiscard]] std::string echo(const std::string& message, reader how = reader::eager) {
+  [[nodiscard]] std::string echo(
+      const std::string& message, reader how = reader::eager,
+      const std::function<void()>& meanwhile = [] {}) {
     std::size_t sent = how == reader::late ? fill(message) : 0;
+    meanwhile();
     std::string received;
     (void)run_until([&] {
       sent += try_send(peer.get(), message.substr(sent, 64 * 1024));

@@ -118,6 +118,25 @@ TEST_CASE("03.2 an echo larger than all buffers is sent whole", "[03.2]") {
   CHECK(compare_bytes(fixture.echo(message, session_fixture::reader::late), message) == identical);
 }
 
+TEST_CASE("03.2 each session has a buffer of its own", "[03.2]") {
+  outcome result;
+  session_fixture slow{{.send_buffer_bytes = 4096}};
+  start_coroutine(slow, result);
+  outcome result_of_quick;
+  session_fixture quick;
+  start_coroutine(quick, result_of_quick);
+  const std::string message = course_test::pattern(1, 1024 * 1024);
+  const std::string other = course_test::pattern(2, 16 * 1024);
+  std::string others;
+  const auto talk = [&] { others = quick.echo(other); };
+  const std::string echoed = slow.echo(message, session_fixture::reader::late, talk);
+  CHECK(compare_bytes(others, other) == identical);
+  UNSCOPED_INFO(
+      "another session received while this one sent, and changed its bytes: a static buffer "
+      "belongs to all sessions, a local variable to one");
+  CHECK(compare_bytes(echoed, message) == identical);
+}
+
 TEST_CASE("03.2 the coroutine returns at the end of the stream", "[03.2]") {
   outcome result;
   session_fixture fixture;
