@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An echo server of coroutines: one accepts clients, one waits for the stop, each other serves one.
+// An echo server of coroutines: one for each client, one that accepts clients, one for the stop.
 // Owns     the listener, the context, and with it every task.
 // Lifetime run() returns when a stop was asked for and all tasks have ended.
 // Threads  only the thread that made it may call run().

@@ -5,7 +5,7 @@
 //          destroyed, as when io_context::run() gives up, it must not be called any more.
 // Threads  any thread may call the callback, and the coroutine goes on there. For a task of an
 //          io_context, it must be the context's own thread.
-// Errors   throws what `start` throws. An error that the callback is given is a value like others.
+// Errors   throws what `start` throws. An error that the callback gets is one of the values.
 // Rule     `start` either throws or calls back, never both.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A ring, and the memory that we and the kernel share for it.
 // Owns     the ring's descriptor and two or three mappings.
-// Lifetime every ring_view points into it: it outlives them all.
+// Lifetime it must outlive every ring_view, because they point into it.
 // Threads  none of its own; each pointer of a view says which side writes there.
 // Errors   the constructors throw refused, or std::system_error if a mapping fails.
 // Rule     take all sizes and offsets from the kernel's answer in io_uring_params: the kernel may

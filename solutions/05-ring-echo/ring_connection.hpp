@@ -4,8 +4,8 @@
 // Lifetime it must stay where it is while its request is in flight; the kernel knows the buffer.
 // Threads  the loop's thread.
 // Errors   none thrown; if the connection has failed, the answer is next::close.
-// Rule     receive, then send all of it, then receive: one request in flight, one buffer. A client
-//          that does not read its echoes is not read from either.
+// Rule     receive, then send all of it, then receive: one request in flight, one buffer. While a
+//          client does not read its echoes, the server receives nothing from it.
 // See      recv(2), send(2), io_uring_enter(2) for what `res` holds
 #pragma once
 

@@ -4,7 +4,7 @@
 // Lifetime it may be destroyed as soon as wait() has returned.
 // Threads  arrive(): any. wait(): any.
 // Rule     notify under the mutex: once it is unlocked, the waiter may destroy this object.
-//          (Hence no std::latch: its count_down() wakes the waiter after the count is visible.)
+//          (A std::latch may be gone too early: it wakes the waiter after its count is visible.)
 #pragma once
 
 #include <cassert>

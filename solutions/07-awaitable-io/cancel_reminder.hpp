@@ -4,7 +4,7 @@
 // Owns     the operation that receives the results of cancels, and a timer.
 // Lifetime it is a part of its queue.
 // Threads  the one that runs the queue.
-// Rule     it makes no request as long as no cancel completes with -EALREADY.
+// Rule     it makes requests only after a cancel has completed with -EALREADY.
 // See      io_uring_prep_cancel(3)
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A canceler may end operations early. Every operation is started under a canceler: under that of
-// its queue, which ends nothing, or, from chapter 08 on, under a cancel_source.
+// A canceler may end operations early. Every operation is started under a canceler. That is its
+// queue's own canceler, which ends nothing, or a cancel_source (from chapter 08 on).
 // Lifetime it must outlive every operation that was started under it, and its queue outlives it.
 // Threads  the one that runs the queue.
 #pragma once

@@ -13,8 +13,8 @@
 
 namespace uring {
 
-// It is one pointer in size, because each request in a frame holds one. A context converts to it
-// implicitly, so that one can write recv_op(context, …), and so does a canceler.
+// It is one pointer in size, because each request in a frame holds one. A context and a canceler
+// convert to it implicitly, so that one can write recv_op(context, …).
 class io_handle {
  public:
   io_handle(io_queue& queue) noexcept  // NOLINT(google-explicit-constructor)

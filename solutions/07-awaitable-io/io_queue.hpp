@@ -4,7 +4,7 @@
 // Lifetime it must outlive every operation that was started on it.
 // Threads  the one that made it; other threads reach it only by their own ring's msg_ring_op.
 // Errors   std::system_error if the ring takes no more requests.
-// Rule     a completion is copied out and the queue advanced before any operation hears of it.
+// Rule     it copies completions out, and advances the queue, before it calls any operation.
 // See      io_uring_enter(2), io_uring_cancelation(7)
 #pragma once
 

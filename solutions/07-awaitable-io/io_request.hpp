@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // One request to the kernel that a coroutine can await. Every operation is made of this.
 // Owns     what its `prepare` holds, such as a timespec; never a descriptor or a buffer.
-// Lifetime while it is awaited it lives in the awaiting frame, which must not be destroyed then.
+// Lifetime while awaited it lives in the awaiting frame, which must not be destroyed meanwhile.
 //          Descriptors and buffers must live until co_await has returned.
 // Threads  the one that runs the io_queue.
 // Errors   the result says how it ended; std::system_error if the ring takes no more requests.
-// Rule     nothing is submitted before it is awaited: a request that nobody awaits leaves no trace.
+// Rule     a request is submitted only when it is awaited. One that nobody awaits has no effect.
 #pragma once
 
 #include <liburing.h>

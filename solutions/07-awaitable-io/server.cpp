@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 07-server: one thread, every client a coroutine.
+// 07-server: one thread serves all clients, and each client has a coroutine.
 //
 //   ./course run 07 -- --port 9000 --ring-flags defer
 #include <utility>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // One client's echo, in which a deadline or a cancel ends every wait.
-// Owns     nothing; a buffer in each frame.
+// Owns     nothing; each task of run() has a buffer in its frame.
 // Lifetime it must outlive the tasks that run() returns, and the sources must outlive it.
 // Threads  the one that runs the context.
-// Errors   none: how a connection ends concerns that client only. std::system_error from the ring.
+// Errors   std::system_error from the ring; how a connection ends concerns that client only.
 // Rule     a client is idle when it has sent nothing and taken nothing for idle_timeout.
 // See      tcp(7), SIOCOUTQ
 #pragma once

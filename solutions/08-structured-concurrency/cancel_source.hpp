@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Cancels the operations that were started through it, when it is asked to.
 // Owns     nothing; it lists the operations that are in flight.
-// Lifetime it must outlive every operation that was started through it, and its parent must outlive
-//          it, as must the queue.
+// Lifetime it must outlive every operation that was started through it. Its parent and the queue
+//          must outlive it.
 // Threads  the one that runs the queue.
 // Errors   cancel() throws std::system_error if the ring takes no more requests; operations that it
 //          has not asked to end by then go on.

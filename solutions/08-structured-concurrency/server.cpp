@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 08-server: every client a task in a scope, each wait with a deadline.
+// 08-server: each client has a task in a scope, and each wait has a deadline.
 //
 //   ./course run 08 -- --port 9000 --idle-timeout-ms 5000
 #include <chrono>
