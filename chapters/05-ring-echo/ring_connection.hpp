@@ -43,8 +43,8 @@ class ring_connection {
   }
 
   // A send has completed, and `res` says how many bytes of unsent_ have gone. If some are left,
-  // they are to be sent next; otherwise a recv comes next. Or `res` is a failure: after a passing
-  // one (is_passing()) the same bytes are sent again, after any other the connection is closed.
+  // they are to be sent next; otherwise a recv comes next. If `res` is a failure that is_passing(),
+  // the same bytes are sent again. After any other failure the connection is closed.
   [[nodiscard]] next on_send(std::int32_t res) {
     if (std::cmp_equal(res, unsent_.size())) return next::recv;
     COURSE_TODO("05.3");

@@ -27,7 +27,7 @@ class spawned_tasks {
   spawned_tasks() = default;
   spawned_tasks(spawned_tasks&&) = delete;  // the frames know our address
 
-  // Runs `started` up to its first wait; if starts are nested too deep, that comes a bit later.
+  // Runs `started` up to its first wait. If starts are nested too deep, it runs a bit later.
   void start(task<> started);
 
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
