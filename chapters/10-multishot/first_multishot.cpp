@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // 10-first-multishot: a multishot accept as most programs use it at first, with a defect that is
-// often copied. The page explains it; tests/10-multishot shows it. Do not start from this file.
+// often copied. The page explains the defect, and a test in tests/10-multishot shows it. Do not
+// base your own code on this file.
 //
 //   ./course run 10:first-multishot --solution -- --port 9000 --descriptors 20
 #include <liburing.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // 11-first-copy: a copy by linked requests as most programs make it at first, with a defect that is
-// often copied. The page explains it; tests/11-fast-paths shows it. Do not start from this file.
+// often copied. The page explains the defect, and a test in tests/11-fast-paths shows it. Do not
+// base your own code on this file.
 //
 //   ./course run 11:first-copy --solution -- SOURCE TARGET
 #include <fcntl.h>

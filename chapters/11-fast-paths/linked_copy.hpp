@@ -6,7 +6,7 @@
 // Errors   std::system_error that says what was tried and at which byte; std::runtime_error if the
 //          source ends too early. -ECANCELED is thrown as well.
 // Rule     a request's length is fixed before the request in front of it has run. So a chain reads
-//          only bytes that the file must have. Where it breaks, single requests find out why.
+//          only bytes that the file must have. Where a chain breaks, single requests find out why.
 #pragma once
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // One worker accepts for all of them, and deals the clients out by messages.
 // Owns     a client that has arrived and that nobody has taken yet.
 // Lifetime dealer and arrivals outlive every thread.
-// Threads  the dealer: its own worker's. arrivals: the worker's that they are for.
+// Threads  dealer: its own worker's thread. arrivals: the thread of the worker that they are for.
 // Errors   hand_over() is false if the message is refused. std::system_error: there is no room to
 //          send it, or no ring for the dealer.
 // Rule     a client is in exactly one place: with the dealer, in a message, or with a worker. No

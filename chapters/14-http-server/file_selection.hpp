@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Which of a file's bytes a GET or HEAD is answered with, and under which status.
 // Errors   none: 412 and 416 are answers.
-// Rule     one range is served. To a request for several we answer with the whole file, as we may:
-//          they are an old way to keep a server busy.
+// Rule     one range is served. To a request for several we answer with the whole file, as the RFC
+//          allows, because such requests are an old way to keep a server busy.
 // See      rfc9110, sections 13.2.2, 14.2 and 15.5.17
 #pragma once
 

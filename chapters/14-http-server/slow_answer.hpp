@@ -2,7 +2,7 @@
 // The answer to a request that has to wait for its body or for a file on the disk. It may take a
 // frame, and memory of its own; requests that are answered at once never come here.
 // Owns     the bytes of the request's head, because those in the buffer may be gone after a wait.
-// Lifetime what it is made of outlives the task.
+// Lifetime everything that it is made of outlives the task.
 // Threads  the one that runs the queue.
 // Errors   none: returns false if the connection is over, whether or not a last answer was written.
 // Rule     a body is read to its end before the answer is written, so that the next request can be

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The kernel's answers: each completion as a word or two, in the order in which they come.
-// Lifetime what a request points at must live until its answer was shown.
+// Lifetime the memory that a request points at must live until the answer was shown.
 // Threads  one at a time.
 // Errors   std::system_error if the ring fails.
 #pragma once

@@ -7,7 +7,7 @@
 // Errors   the io_result's. EINVAL if the flags have O_CLOEXEC or SOCK_CLOEXEC: these belong to a
 //          descriptor's number, and a slot has none.
 // Rule     we choose the slot, by reserve(). IORING_FILE_INDEX_ALLOC lets the kernel choose, but
-//          liburing 2.3 turns it into an ordinary openat(2), and an openat_direct of no slot.
+//          with it liburing 2.3 prepares an ordinary openat(2), which uses no slot.
 // See      io_uring_prep_accept_direct(3), io_uring_prep_openat_direct(3)
 #pragma once
 

@@ -5,7 +5,7 @@
 // Threads  the one that runs the queue; the kernel's workers splice.
 // Errors   how a connection ends concerns that client only. A client for which no pipe is left gets
 //          the plain echo.
-// Rule     a splice that waits blocks a worker thread of the kernel, so it polls first.
+// Rule     a splice that waits blocks a worker thread of the kernel, so this kind polls first.
 // See      splice(2), pipe(7)
 #pragma once
 

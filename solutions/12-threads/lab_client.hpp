@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A client of the laboratory: the requests in flight for it, and the bytes to be sent to it.
 // Owns     the socket.
-// Lifetime as long as a request of it is in flight: its address is in the request's user_data.
+// Lifetime it lives as long as one of its requests is in flight, because the client's address is in
+//          the request's user_data.
 // Threads  the worker's.
 #pragma once
 

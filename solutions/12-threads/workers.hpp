@@ -3,8 +3,8 @@
 // Owns     the workers and, while run() goes on, their threads.
 // Lifetime the stop signal outlives it.
 // Threads  run(): the one that made it. `serve` is called by each worker's own thread.
-// Errors   the first error of any worker ends all of them, and run() throws it. It is such an error
-//          if the system has no thread left; then no worker serves.
+// Errors   the first error of any worker ends all of them, and run() throws it. If the system has
+//          no thread left, this is such an error, too, and no worker serves.
 // Rule     no worker serves before every ring is enabled, and no ring is destroyed before every
 //          thread has ended: so any worker may send to any other.
 #pragma once

@@ -3,8 +3,8 @@
 // and without two slashes in a row.
 // Lifetime the path is a part of the buffer that the caller gave.
 // Errors   a refusal. The request is understood, so the connection may go on after the answer.
-// Rule     decode first, then look for "..", because "%2e%2e" is one, too. Never decode a second
-//          time.
+// Rule     decode first, then look for "..", because "%2e%2e" is another spelling of it. Never
+//          decode a second time.
 // See      rfc3986, sections 2.1, 2.4, 3.3 and 6.2.2
 #pragma once
 

@@ -2,8 +2,8 @@
 // What we know about a file without reading it, and what tells one version of it from another.
 // Errors   none. A file that is no regular file is refused where it is opened, see site_root.hpp.
 // Rule     the entity tag is made of the time of the last change and of the size, and of nothing
-//          that differs between two machines with the same files. A change that keeps both goes
-//          unnoticed: the kernel's clock for files ticks every few milliseconds.
+//          that differs between two machines with the same files. A change that keeps time and
+//          size goes unnoticed: the kernel's clock for files ticks every few milliseconds.
 // See      statx(2); rfc9110, section 8.8
 #pragma once
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Loads files by the ring, because finding a name and reading may wait for a disk or a network.
 // Owns     what it returns.
-// Lifetime what is passed by reference outlives the task.
+// Lifetime everything that is passed by reference outlives the task.
 // Threads  the one that runs the queue.
 // Errors   found_file::status; a small file that cannot be read is null. std::bad_alloc.
-// Rule     a file that changed while it was read is sent, because that is what was there, but it is
-//          not kept.
+// Rule     if a file changes while it is read, the bytes that were read are sent, but the cache
+//          does not keep them.
 // See      io_uring_prep_openat2(3)
 #pragma once
 
