@@ -46,6 +46,10 @@ MODES = (
     Mode("desktop, light", *DESKTOP, "light"),
     Mode("desktop, dark", *DESKTOP, "dark"),
 )
+# Either has both screens and both colors: where a thing stands depends on the screen alone, and how
+# pale it is on the colors. Pages that are looked at by turns in one and the other show in all four
+# modes what is common to them.
+HALVES = (MODES[1:3], MODES[::3])
 
 
 @dataclass
