@@ -34,6 +34,9 @@ RULES: tuple[Rule, ...] = (
     *rules_pages.RULES,
 )
 TOOL_TIMEOUT_S = 300
+# A file takes seconds. But ahead of its turn clang-tidy has what others leave of the processors,
+# and that can be nothing for minutes.
+TIDY_TIMEOUT_S = 3600
 # clang-format's layout and clang-tidy's checks differ from version to version.
 LLVM_VERSION = 19
 RUFF_RULES = "E,F,W,B,UP,C4,SIM,RET,PIE,PLW1509,RUF100"
@@ -222,7 +225,7 @@ def prove_tidy(context: Context) -> Outcome:
         if memory.holds(*content):
             return None
         args = [tidy, "-p", database, "--quiet", "--extra-arg=-Wno-unknown-warning-option", file]
-        finished = processes.run(args, timeout_s=TOOL_TIMEOUT_S)
+        finished = processes.run(args, timeout_s=TIDY_TIMEOUT_S)
         said = finished.stdout + finished.stderr
         if finished.returncode == 0:
             memory.remember(*content)
