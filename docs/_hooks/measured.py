@@ -182,8 +182,9 @@ def _caption(document: Document) -> str:
     """What was done, on which machine, and what else that machine did."""
     first = document.cells[0]
     said = [
-        f"{first.connections} clients, one request in flight each; a bar ends at the median, and "
-        f"every run is a dot: {first.rounds} of {first.duration_s:g} s each for the CPU time.",
+        f"{first.connections} clients, each with one request in flight. A bar ends at the median, "
+        "and every run is a dot. The CPU time was measured in "
+        f"{first.rounds} runs of {first.duration_s:g} s.",
     ]
     idle = [
         each.connections
@@ -193,7 +194,7 @@ def _caption(document: Document) -> str:
     if idle:
         few, many = f"{min(idle):,}", f"{max(idle):,}"
         number = few if few == many else f"{few} to {many}"
-        said.append(f"Idle are {number} clients, as in the checkpoint of each chapter.")
+        said.append(f"The memory was measured with {number} idle clients, as in the checkpoints.")
     said += [f"{line}." for line in document.machine_lines()]
     if document.quick:
         said.append("A --quick run: these figures say nothing.")
@@ -204,6 +205,6 @@ def _caption(document: Document) -> str:
 
 def _source(document: Document) -> str:
     return (
-        "Counts of system calls hold on any machine. CPU times compare with each other only. The "
-        f"numbers are in [ladder.json](ladder.json); `{COMMAND}` puts yours there."
+        "The counts of system calls hold on any machine. Compare the CPU times only with each "
+        f"other. The numbers are in [ladder.json](ladder.json); `{COMMAND}` puts yours there."
     )
