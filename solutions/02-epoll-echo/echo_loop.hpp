@@ -82,9 +82,9 @@ class echo_loop {
   // Accepts every waiting client, by accept4() with SOCK_NONBLOCK | SOCK_CLOEXEC, and add()s it.
   // When accept4() fails, common::classify_accept_errno(errno) returns one of the four values of
   // common::accept_failure (errors.hpp). A client that is gone already, `try_again`, must not make
-  // the next one wait. Without a free descriptor the listener stays readable and would wake us again
-  // and again: call pause_accepting(), which does not wait, and return. A broken listener is an
-  // error: common::throw_errno("accept").
+  // the next one wait. Without a free descriptor the listener stays readable and would wake us
+  // again and again: call pause_accepting(), which does not wait, and return. A broken listener is
+  // an error: common::throw_errno("accept").
   void accept_all() {
     // --8<-- [start:task-02-1]
     while (true) {
