@@ -95,7 +95,7 @@ constexpr const char* rest_not_sent =
     "stopped";
 constexpr const char* sent_twice =
     "as many bytes came as were sent, or more, but not the same: some went out twice. After each "
-    "send() go on from where it stopped, and at -1 stay where you are";
+    "send() go on from where it stopped, with no more than is left, and at -1 stay where you are";
 constexpr const char* send_hangs =
     "send_all has not returned, and all that it was given has been read: does its loop end when "
     "nothing is left?";
@@ -384,7 +384,8 @@ TEST_CASE("01.3 a signal during recv does not end the conversation", "[01.3]") {
   CHECK(blocking::send_all(sockets.ours.get(), bytes_of(message)) == blocking::sent::all);
   const std::string received = read_up_to(sockets.ours.get(), message.size());
   UNSCOPED_INFO((received.size() > message.size()
-                     ? "some bytes came back twice: is errno looked at after a call that succeeded?"
+                     ? "some bytes came back twice, or nobody sent them: is errno looked at after "
+                       "a call that succeeded, or a -1 taken for a count?"
                      : "recv() returned -1 with EINTR, which says nothing about the peer: call it "
                        "again"));
   CHECK(received == message);

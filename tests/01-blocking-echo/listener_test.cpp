@@ -88,7 +88,7 @@ TEST_CASE("01.1 a port in use is an error that names bind, the address and the r
   const std::uint16_t port = course_test::port_of(first.get());
   UNSCOPED_INFO(
       "bind() fails here: check its result, and name the address: common::check(…, \"bind "
-      "HOST:PORT\")");
+      "HOST:PORT\"), with the port as it was given, not in network byte order");
   CHECK_THROWS_MATCHES(
       blocking::open_listener("127.0.0.1", port), std::system_error,
       Catch::Matchers::MessageMatches(
@@ -125,7 +125,9 @@ TEST_CASE("01.1 accepted sockets send small segments at once", "[01.1]") {
   const course_test::client peer{course_test::port_of(listener.get())};
   const common::unique_fd accepted{
       common::check(::accept(listener.get(), nullptr, nullptr), "accept")};
-  UNSCOPED_INFO("Nagle's algorithm is on: set TCP_NODELAY on the listener, before clients come");
+  UNSCOPED_INFO(
+      "Nagle's algorithm is on: set TCP_NODELAY on the listener, before clients come, at the level "
+      "IPPROTO_TCP");
   CHECK(option_of(accepted.get(), IPPROTO_TCP, TCP_NODELAY) == 1);
 }
 

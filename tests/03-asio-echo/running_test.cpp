@@ -182,7 +182,8 @@ TEST_CASE("03.3 N threads run N handlers at the same time", "[03.3]") {
 TEST_CASE("03.3 if one thread cannot be started, those that run are stopped", "[03.3]") {
   const hang_guard guard{
       "a thread could not be started, and the others serve on without it: the vector's destructor "
-      "waits for them, so catch, io.stop(), and throw again",
+      "waits for them, so catch, io.stop(), and throw again. A vector that is declared in the try "
+      "block waits before the catch: declare it above",
       5};
   asio::io_context io{3};
   const auto more_to_come = asio::make_work_guard(io);
