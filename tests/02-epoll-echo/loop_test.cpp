@@ -74,6 +74,14 @@ struct fixture {
     loop.turn();
   }
 
+  // A client that the loop has accepted, as its only one.
+  [[nodiscard]] client only_client(const course_test::client_options& options = {}) {
+    client peer{port, options};
+    turn();
+    REQUIRE(loop.connection_count() == 1);
+    return peer;
+  }
+
   common::stop_signal stop;
   std::uint16_t port;
   epoll::echo_loop loop;
@@ -370,9 +378,7 @@ TEST_CASE("02.1 clients that epoll has no room for are dropped, with one line in
 
 TEST_CASE("02.4 a message comes back", "[02.4]") {
   fixture server;
-  client talker{server.port};
-  server.turn();
-  REQUIRE(server.loop.connection_count() == 1);
+  client talker = server.only_client();
   talker.send_all("hello");
   server.turn();
   UNSCOPED_INFO("serve() has to call on_readable() with scratch_: are the tests of 02.2 green?");
@@ -381,9 +387,7 @@ TEST_CASE("02.4 a message comes back", "[02.4]") {
 
 TEST_CASE("02.4 bytes that come together with a FIN are echoed", "[02.4]") {
   fixture server;
-  client talker{server.port};
-  server.turn();
-  REQUIRE(server.loop.connection_count() == 1);
+  client talker = server.only_client();
   talker.send_all("last words");
   talker.shutdown_write();
   REQUIRE(course_test::eventually(2s, [&] { return talker.unacknowledged_bytes() == 0; }));
@@ -396,9 +400,7 @@ TEST_CASE("02.4 bytes that come together with a FIN are echoed", "[02.4]") {
 
 TEST_CASE("02.4 an echo that was sent at once changes nothing in the interest list", "[02.4]") {
   fixture server;
-  client talker{server.port};
-  server.turn();
-  REQUIRE(server.loop.connection_count() == 1);
+  client talker = server.only_client();
   talker.send_all("hello");
   UNSCOPED_INFO(
       "epoll_ctl was called, and the client wants what it wanted before: that is one system call "
@@ -453,9 +455,7 @@ TEST_CASE("02.4 a connection is not touched after it was erased", "[02.4]") {
 
 TEST_CASE("02.4 a client that does not read is watched for room until it does", "[02.4]") {
   fixture server{4096};
-  client talker{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096}};
-  server.turn();
-  REQUIRE(server.loop.connection_count() == 1);
+  client talker = server.only_client({.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096});
   const watchdog deadline{15s, sends_again_and_again};
   const serving loop{server};
 
@@ -478,9 +478,7 @@ TEST_CASE("02.4 a client that does not read is watched for room until it does", 
 
 TEST_CASE("02.4 a change of interest makes it neither edge-triggered nor one-shot", "[02.4]") {
   fixture server{4096};
-  client talker{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096}};
-  server.turn();
-  REQUIRE(server.loop.connection_count() == 1);
+  client talker = server.only_client({.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096});
   const watchdog deadline{15s, sends_again_and_again};
   const serving loop{server};
   const std::string much(64 * 1024, 'x');
@@ -511,9 +509,7 @@ TEST_CASE("02.4 a change of interest makes it neither edge-triggered nor one-sho
 
 TEST_CASE("02.4 until the last byte of an echo is sent, nothing more is read", "[02.4]") {
   fixture server{4096};
-  client talker{server.port, {.receive_buffer_bytes = 4096}};
-  server.turn();
-  REQUIRE(server.loop.connection_count() == 1);
+  client talker = server.only_client({.receive_buffer_bytes = 4096});
   const watchdog deadline{15s, sends_again_and_again};
   const serving loop{server};
 
