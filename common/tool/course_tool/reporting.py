@@ -62,9 +62,7 @@ def show_red(group: Group, chapter: Chapter, preset: str, *, verbose: bool) -> N
                 f"  It crashed: ./course test {chapter.number}{whose} --sanitize names the line "
                 "that touched what it must not, and whose memory that was."
             )
-        if any(_says_no_reason(*red) for red in group.red) and can_trace(
-            chapter, group.key
-        ):
+        if any(_says_no_reason(*red) for red in group.red) and can_trace(chapter, group.key):
             whose = " --solution" if preset == "reference" else ""
             console.out.print(
                 f"  What leads to it? ./course trace {chapter.number}{whose} records a run, names "

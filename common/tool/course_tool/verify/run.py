@@ -66,7 +66,7 @@ ITEMS = (
     ),
     Item("traces", "the pages' recordings, made anew, hold; strace agrees", prove_traces),
     Item("format", "C++ is laid out as .clang-format says", prove_format),
-    # From the first item that waits for a test.
+    # From the beginning: marks takes a moment, and from then on tests wait.
     Item(
         "tidy", "clang-tidy finds nothing", prove_tidy,
         ahead="marks", prepare=clang_tidy.ensure,
