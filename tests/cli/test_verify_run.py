@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from course_tool.errors import CourseError
 from course_tool.verify import run as verify_run
-from course_tool.verify.outcome import Context, Item, Outcome, VerifyOptions
+from course_tool.verify.outcome import Context, Item, Outcome, VerifyOptions, check_all
 from course_tool.verify.run import ITEMS, list_items, run_verify, select_items
 
 
@@ -182,6 +182,38 @@ def test_many_failures_are_counted_and_kept(
     assert "one.cpp:13: wrong." not in shown
     assert "… and 8 more" in shown
     assert len(read_result(tmp_path)["items"][0]["failures"]) == 20
+
+
+def test_the_end_names_what_failed_once_more(verify: Callable[..., int], capsys) -> None:
+    assert verify(failing("one"), holding("two")) == 1
+    end = capsys.readouterr().out.partition("Nothing looked at")[2]
+    assert "✗ one: one.cpp:1: wrong." in end
+
+
+def tried(*tries_to_hold: int) -> tuple[Outcome, list[int]]:
+    """What comes of things that hold from such a try on, and how often each was tried."""
+    those = [holding(str(number)) for number in range(len(tries_to_hold))]
+    tries = [0] * len(those)
+
+    def problem(item: Item) -> str | None:
+        number = int(item.name)
+        tries[number] += 1
+        return None if tries[number] >= tries_to_hold[number] else f"{number} failed\nat length"
+
+    outcome = Outcome("things")
+    check_all(outcome, "Checking", those, problem)
+    return outcome, tries
+
+
+def test_what_fails_beside_others_is_checked_again_alone() -> None:
+    outcome, tries = tried(1, 2, 3, 1)
+    assert (outcome.proved, outcome.failures, tries) == (3, ["2 failed\nat length"], [1, 2, 2, 1])
+    assert outcome.notes == ["1 was in order only at the second try: 1 failed"]
+
+
+def test_where_many_fail_none_is_checked_again() -> None:
+    outcome, tries = tried(*[2] * 21)
+    assert (outcome.proved, len(outcome.failures), set(tries)) == (0, 21, {1})
 
 
 def test_an_error_of_the_course_is_the_items_failure(verify: Callable[..., int], capsys) -> None:

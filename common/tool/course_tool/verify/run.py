@@ -256,6 +256,9 @@ def _show_table(
     if not failed:
         console.out.print(f"All {len(verdicts)} items hold. It took {took}.", style="green")
         return
+    for verdict in verdicts:  # what was said above is far away by now
+        for failure in verdict.outcome.failures[:SHOWN_FAILURES_MAX]:
+            console.out.print(Text(f"  ✗ {verdict.item.name}: ", style="red") + Text(failure))
     held = len(verdicts) - len(failed)
     console.out.print(f"{', '.join(failed)}: failed. The other {held} items hold. It took {took}.")
     console.out.print(f"Again, those alone: ./course verify --only {','.join(failed)}")

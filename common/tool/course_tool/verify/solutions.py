@@ -13,7 +13,8 @@ from course_tool.verify.outcome import Context, Outcome
 from course_tool.verify.trees import TEST_TIMEOUT_S, BuildFolder, cores, targets_of
 
 NOTHING_SKIPPED = {"COURSE_REQUIRE_FEATURES": "1"}
-# Solutions do not hang, so a busy machine has time: see tests/support/patience.hpp.
+# For what should be green: a solution does not hang, so a busy machine has time. See
+# tests/support/patience.hpp.
 PATIENT = {**NOTHING_SKIPPED, "COURSE_PATIENCE": "5"}
 # At a time, for each core: most of a test's time is waiting, and patience bears a busy machine.
 TESTS_PER_CORE = 4

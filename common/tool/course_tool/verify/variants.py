@@ -24,7 +24,7 @@ from course_tool.paths import ROOT
 from course_tool.processes import Finished, run
 from course_tool.verify.cases import Case, cases_in, files_of_cases, with_cases
 from course_tool.verify.memory import included
-from course_tool.verify.solutions import NOTHING_SKIPPED, build_folder
+from course_tool.verify.solutions import NOTHING_SKIPPED, PATIENT, build_folder
 from course_tool.verify.trees import (
     TEST_TIMEOUT_S,
     WORK,
@@ -73,13 +73,20 @@ class Variant:
             text = with_cases(file.read_text(encoding="utf-8"), self.wanted)
             (self.folder / name).write_text(text, encoding="utf-8")
 
-    def run(self) -> list[TestResult]:
-        """Runs each of the wanted cases alone, as CTest does."""
+    def run(self, is_green: Callable[[Case], bool] = lambda case: False) -> list[TestResult]:
+        """Runs each of the wanted cases alone, as CTest does; with patience where it should be
+        green."""
         texts = (file.read_text(encoding="utf-8") for file, _ in self.files.values())
-        titles = [case.title for text in texts for case in cases_in(text) if self.wanted(case)]
-        env = {**NOTHING_SKIPPED, "COURSE_PROGRAM_DIR": str(self.folder)}
-        program = self.folder / self.programs[0]
-        return [run_case(program, title, timeout_s=TEST_TIMEOUT_S, env=env) for title in titles]
+        cases = [case for text in texts for case in cases_in(text) if self.wanted(case)]
+        return [self._run(case, PATIENT if is_green(case) else NOTHING_SKIPPED) for case in cases]
+
+    def _run(self, case: Case, env: Mapping[str, str]) -> TestResult:
+        return run_case(
+            self.folder / self.programs[0],
+            case.title,
+            timeout_s=TEST_TIMEOUT_S,
+            env={**env, "COURSE_PROGRAM_DIR": str(self.folder)},
+        )
 
 
 class Origin:
