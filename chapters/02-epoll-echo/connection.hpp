@@ -54,8 +54,8 @@ class connection {
 
  private:
   // Sends as much of `data` as the socket takes now, without SIGPIPE. After a short send, go on
-  // with the bytes that are left; at EAGAIN, keep them in unsent_ and return open. On any other
-  // error, return closed.
+  // with the bytes that are left. At EAGAIN, which takes none of them, keep them in unsent_ and
+  // return open. On any other error, return closed.
   state send_or_keep(std::span<const std::byte> data) {
     COURSE_TODO("02.2");
   }

@@ -110,9 +110,9 @@ class echo_loop {
 
   // Puts the client into connections_, under its descriptor, and has epoll report its bytes:
   // watch() with EPOLL_CTL_ADD and EPOLLIN. If epoll refuses the client, for whatever reason,
-  // watch() throws std::system_error: take the client out again, and return. The first client that
-  // is dropped gets a line from common::log, which holds the exception's what(), because that names
-  // the errno. Clients that are dropped after it get none, until a client fits (see dropping_).
+  // watch() throws std::system_error: take the client out again, and return. Log the first client
+  // that is dropped: common::log(std::string{"no room for new clients: "} + error.what()), because
+  // what() names the errno. Log no other drop until a client fits (see dropping_).
   void add(common::unique_fd client) {
     // --8<-- [start:task-02-1b]
     const int fd = client.get();
