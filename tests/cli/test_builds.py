@@ -156,6 +156,12 @@ def check_the_test_results() -> None:
     assert [each.name for each in ctests.run_tests("student", name_regex=r"^01\.1 ")] == [
         "01.1 it runs"
     ]
+    assert sorted(ctests.listed_tests("student")) == sorted(statuses)
+    chosen = {"01.3 it crashes", "01.1 it runs", "99 there is none"}
+    some = ctests.run_tests("student", names=chosen)
+    assert {each.name for each in some} == {"01.3 it crashes", "01.1 it runs"}
+    with pytest.raises(CourseError, match="None of these tests is built in build/student/: 99"):
+        ctests.run_tests("student", names=["99 there is none"])
     with pytest.raises(CourseError, match="No test has label 02 in build/student/"):
         ctests.run_tests("student", label="02")
     with pytest.raises(CourseError, match=r"No test has label 01 and a name like \^99"):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, cast
@@ -14,9 +16,12 @@ from course_tool.chapters import Chapter, all_chapters
 from course_tool.ctests import Status, TestResult
 from course_tool.errors import CourseError
 from course_tool.verify import (
+    cases,
+    dependencies,
     memory,
     mistakes,
     solutions,
+    starter_builds,
     starters,
     style,
     suites,
@@ -75,19 +80,22 @@ def test_a_test_that_needs_a_later_task_is_named() -> None:
 
 def test_a_starter_with_a_warning_is_named() -> None:
     built = "[3/9] Building CXX object 01-cases.dir/a.cpp.o\n"
-    assert starters.starter_build_problem(0, built) is None
+    assert starter_builds.starter_build_problem(0, built) is None
     warned = f"{built}/b/trees/mutants/chapters/01-first/work.hpp:7:9: warning: unused [-Wunused]\n"
-    assert starters.starter_build_problem(0, warned) == (
+    assert starter_builds.starter_build_problem(0, warned) == (
         "The starters do not compile without a warning: "
         "chapters/01-first/work.hpp:7: unused [-Wunused]"
     )
     broken = warned.replace("warning", "error")
-    assert "do not compile: " in (starters.starter_build_problem(1, broken) or "")
+    assert "do not compile: " in (starter_builds.starter_build_problem(1, broken) or "")
 
 
 def test_a_task_without_a_test_is_named(chapter: Chapter) -> None:
-    results = [result("01.1 a", "failed"), result("01.3 b", "failed"), result("01 c", "passed")]
-    assert starters.tasks_without_test([chapter], results) == [
+    tests = chapter.tests
+    tests.mkdir(parents=True)
+    (tests / "a_test.cpp").write_text('TEST_CASE("01.1 a") {\n}\nTEST_CASE("01 c") {\n}\n')
+    (tests / "b_test.cpp").write_text('TEST_CASE("01.3 b") {\n}\n')
+    assert starters.tasks_without_test([chapter]) == [
         "task 01.2 has no test: no case in tests/01-first/ starts with “01.2 ”."
     ]
 
@@ -112,8 +120,8 @@ def test_a_chapter_must_not_see_the_starter_of_another(tmp_path: Path) -> None:
     }
     bad = good | {"command": f"g++ -I{folder}/02-b -I{folder}/01-a {made}"}
     foreign = {"file": "log.cpp", "command": "g++ -o common/log.cpp.o -c log.cpp"}
-    assert list(starters.foreign_chapters([good, foreign], folder)) == []
-    assert list(starters.foreign_chapters([bad], folder)) == [
+    assert list(starter_builds.foreign_chapters([good, foreign], folder)) == []
+    assert list(starter_builds.foreign_chapters([bad], folder)) == [
         "loop_test.cpp of chapter 02 is compiled with the starter chapters/01-a: "
         "link chapter-01-base instead."
     ]
@@ -131,7 +139,7 @@ def test_clang_sees_every_program_and_every_header_of_the_starters(tmp_path: Pat
 
     peer = command("01-peer", "/solutions/03-third/server.cpp")
     peer["command"] = peer["command"].replace("-I", "-DPEER -I")  # a chapter's flags are its tests'
-    checks = starters.starter_checks(
+    checks = starter_builds.starter_checks(
         [
             command("common", "/common/flags.cpp"),
             command("01-server", folder / "server.cpp"),
@@ -142,10 +150,11 @@ def test_clang_sees_every_program_and_every_header_of_the_starters(tmp_path: Pat
         tmp_path,
     )
     flags = ["clang++", "-I", str(folder), "-fsyntax-only"]
-    headers = [word for name in ("echo", "loop") for word in ("-include", f"{folder}/{name}.hpp")]
-    assert list(checks) == [
-        [*flags, str(folder / "server.cpp")],
-        [*flags, "-x", "c++", *headers, "/dev/null"],
+    headers = [folder / "echo.hpp", folder / "loop.hpp"]
+    included = [word for header in headers for word in ("-include", str(header))]
+    assert [(check.args, check.files) for check in checks] == [
+        ([*flags, str(folder / "server.cpp")], [folder / "server.cpp"]),
+        ([*flags, "-x", "c++", *included, "/dev/null"], headers),
     ]
 
 
@@ -368,18 +377,24 @@ def test_what_held_is_known_until_something_it_depends_on_changes(
 
 
 @pytest.mark.reads_course
-def test_the_tools_tests_that_read_no_chapter_are_known_when_one_changes(
+def test_the_tools_tests_are_run_again_if_something_that_they_read_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    content = {"common/tool/a.py": "1", "solutions/01-first/a.hpp": "1"}
-    ran: list[str] = []
+    content = {"common/tool/a.py": "1", "solutions/14-server": "1", "docs/a.md": "1"}
+    ran: list[tuple[str, set[str]]] = []
 
     def of_files(*beginnings: str) -> str:
         return str([pair for pair in content.items() if pair[0].startswith(beginnings or "")])
 
-    def run(_context: Context, _folder: Path, marker: str, _env: object) -> Outcome:
-        ran.append(marker)
-        return Outcome("tests", 3, ["a test is red"] if "red" in content.values() else [])
+    def of_named(names: Sequence[str]) -> str:
+        return of_files(*(f"solutions/{name}" for name in names))
+
+    def run(
+        _context: Context, _folder: Path, what: Sequence[Path], marker: str, _env: object
+    ) -> tuple[Outcome, Counter[str]]:
+        ran.append((marker, {file.name for file in what}))
+        bad = ["a test is red"] if "red" in content.values() else []
+        return Outcome("tests", 100, bad), Counter({file.stem: 1 for file in what})
 
     def prove(everything: bool = False) -> Outcome:
         ran.clear()
@@ -387,18 +402,26 @@ def test_the_tools_tests_that_read_no_chapter_are_known_when_one_changes(
         return suites.prove_tool(Context(options, tmp_path, lambda text: None))
 
     monkeypatch.setattr(suites, "of_files", of_files)
+    monkeypatch.setattr(suites, "of_named", of_named)
     monkeypatch.setattr(suites, "_pytest", run)
-    quick = ["not reads_course", "reads_course and not slow"]
-    assert (prove().proved, ran) == (6, quick)
-    again = prove()
-    assert (again.proved, ran) == (6, [])
-    assert again.notes[-1].startswith("6 of them held in an earlier run")
-    content["solutions/01-first/a.hpp"] = "2"
-    assert (prove().proved, ran) == (6, quick[1:])
-    assert (prove(everything=True).proved, ran) == (9, ["slow"])
+    first = prove(everything=True)
+    markers = ["not reads_course", "reads_course and not slow", "slow"]
+    assert [marker for marker, _ in ran] == markers
+    assert first.proved == 300 and ran[0][1] == {"cli"}
+    assert {"test_soak.py", "test_bench_run.py"} <= ran[1][1]
+    assert ran[2][1] == {"test_real_chapter.py", "test_soak.py"}
+    again = prove(everything=True)
+    assert ran == []
+    assert again.notes[-1].startswith(f"{again.proved} of them held in an earlier run")
+    content["docs/a.md"] = "2"
+    prove(everything=True)
+    assert len(ran) == 1 and "test_soak.py" not in ran[0][1] and "test_bench_run.py" in ran[0][1]
+    content["solutions/14-server"] = "2"
+    prove(everything=True)
+    assert ran[1:] == [("slow", {"test_soak.py"})]
     content["common/tool/a.py"] = "red"
-    assert (len(prove().failures), ran) == (2, quick)
-    assert (len(prove().failures), ran) == (2, quick)
+    assert (len(prove(everything=True).failures), len(ran)) == (3, 3)
+    assert (len(prove().failures), len(ran)) == (2, 2), "what is red is not remembered"
 
 
 def test_the_site_is_known_until_any_file_changes(
@@ -430,25 +453,66 @@ def test_the_content_of_files_is_every_byte_of_those_that_are_meant(
 
 @pytest.mark.reads_course
 def test_a_source_is_read_with_all_that_it_includes() -> None:
-    source = "tests/support/bytes.cpp"
-    assert memory.with_headers(source).count("\0") == 3, "itself and bytes.hpp, each with its name"
-    assert "tests/support/bytes.hpp" in memory.with_headers(source)
-    through = memory.with_headers("tests/support/contract_clients.cpp")
+    source, header = "tests/support/bytes.cpp", "tests/support/bytes.hpp"
+    assert dependencies.included(source) == [source, header]
+    through = dependencies.included("tests/support/contract_clients.cpp")
     assert "common/runtime/unique_fd.hpp" in through, "by way of another header"
+    as_it_is = dependencies.with_headers(source)
+    assert dependencies.with_headers(source, {"tests/support/client.hpp": "else"}) == as_it_is
+    assert dependencies.with_headers(source, {header: "// changed\n"}) != as_it_is
+
+
+FIFTH = "solutions/05-ring-echo"
+
+
+def parts_that_change(number: str, file: str) -> set[str]:
+    """Which tests of a chapter are run again once a file is another; the others' name is "rest"."""
+    chapter = next(each for each in all_chapters() if each.number == number)
+    files = sorted(chapter.tests.glob("*_test.cpp"))
+    names = [next(cases.cases_in(file.read_text())).title for file in files]
+    found = set()
+    for before, after in zip(
+        dependencies.parts_of(chapter),
+        dependencies.parts_of(chapter, {file: "// changed\n"}),
+        strict=True,
+    ):
+        if before.content != after.content:
+            own = [file.name for file, name in zip(files, names, strict=True) if before.holds(name)]
+            found.add(own[0] if own else "rest")
+    return found
 
 
 @pytest.mark.reads_course
-def test_a_chapter_is_known_by_what_it_builds_on_and_not_by_the_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    seen: list[str] = []
-    monkeypatch.setattr(memory, "_content", lambda names: seen.extend(names) or [])
+def test_a_test_is_known_by_the_sources_that_it_and_its_programs_are_made_of() -> None:
+    assert parts_that_change("05", "solutions/06-task/task.hpp") == set()
+    assert parts_that_change("05", "tests/04-raw-ring/ring_test.cpp") == set()
+    assert parts_that_change("05", f"{FIFTH}/late.cpp") == {"rest", "late_completion_test.cpp"}
+    everywhere = parts_that_change("05", f"{FIFTH}/ring.hpp")
+    assert everywhere >= {"rest", "ring_test.cpp"}
+    assert parts_that_change("05", f"{FIFTH}/chapter.toml") >= everywhere, "it may be read"
+    own = parts_that_change("05", "tests/05-ring-echo/ring_test.cpp")
+    assert own == {"ring_test.cpp"}
+
+
+@pytest.mark.reads_course
+def test_every_test_is_of_one_part() -> None:
     fifth = next(each for each in all_chapters() if each.number == "05")
-    memory.of_chapter.__wrapped__(fifth)
-    assert "solutions/05-ring-echo/ring.hpp" in seen
-    assert "solutions/04-raw-ring/chapter.toml" in seen
-    assert "tests/support/bytes.cpp" in seen
-    assert not [name for name in seen if name.startswith(("solutions/06", "tests/04", "chapters/"))]
+    parts = [*dependencies.parts_of(fifth), dependencies.part_of_no_chapter()]
+    texts = [file.read_text() for file in fifth.tests.glob("*_test.cpp")]
+    titles = [case.title for text in texts for case in cases.cases_in(text)]
+    assert len(titles) > 20
+    others = ("05 contract: one byte comes back", "05 first-loop fails: all", "a feature")
+    for name in (*titles, *others):
+        assert [part.holds(name) for part in parts].count(True) == 1, name
+    assert not any(part.holds("06.1 a task") for part in parts)
+
+
+@pytest.mark.reads_course
+def test_a_program_that_is_made_in_another_way_is_of_all_that_it_could_be_made_of() -> None:
+    sources = dependencies._sources_of("14-peer-threads")
+    assert {"solutions/14-http-server/peer_threads.cpp"} < set(sources)
+    assert dependencies._sources_of("05-asio-uring")[0] == "solutions/03-asio-echo/server.cpp"
+    assert dependencies._sources_of("05-first-loop") == [f"{FIFTH}/first_loop.cpp"]
 
 
 # What tests take
@@ -580,10 +644,10 @@ def test_a_junit_report_is_read(tmp_path: Path) -> None:
         """)
     )
     assert list(suites.read_junit(report)) == [
-        None,
-        "test_a::test_bad is red: assert 1 == 2",
-        "test_b::test_broken is red: no fixture",
-        "test_b::test_left was skipped, so nothing is proved: no browser",
+        ("test_a", None),
+        ("test_a", "test_a::test_bad is red: assert 1 == 2"),
+        ("test_b", "test_b::test_broken is red: no fixture"),
+        ("test_b", "test_b::test_left was skipped, so nothing is proved: no browser"),
     ]
 
 

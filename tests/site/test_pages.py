@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from browsing import HALVES, PHONE, Browser, Mode
+from seen import Seen
 
 from course_tool.chapters import all_chapters
 from course_tool.paths import DOCS, ROOT
@@ -29,12 +30,17 @@ def address_of(page: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_works_on_every_screen(browser: Browser, page: str) -> None:
-    problems = []
-    for mode in HALVES[PAGES.index(page) % 2]:
-        wrong = wrong_on(browser, address_of(page), mode)
-        problems += [f"docs/{page} ({mode.name}): {each}" for each in wrong]
-    assert not problems, "\n".join(problems)
+def test_a_page_works_on_every_screen(browser: Browser, seen: Seen, page: str) -> None:
+    modes = HALVES[PAGES.index(page) % 2]
+
+    def problems() -> list[str]:
+        return [
+            f"docs/{page} ({mode.name}): {each}"
+            for mode in modes
+            for each in wrong_on(browser, address_of(page), mode)
+        ]
+
+    seen.look(f"screens of {modes}", address_of(page), problems)
 
 
 def wrong_on(browser: Browser, address: str, mode: Mode) -> list[str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import gzip
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from browsing import HALVES, Browser
+from browsing import HALVES, Browser, Mode
 from building import Site
 from playwright.sync_api import Page
+from seen import Seen
 
 from course_tool.paths import DOCS
 from course_tool.trace import events, figure
@@ -67,7 +69,14 @@ def go(page: Page, name: str, step: int) -> None:
 
 
 @pytest.mark.parametrize("name", figure.names())
-def test_every_step_is_what_was_drawn_forward_back_and_by_jump(browser: Browser, name: str) -> None:
+def test_every_step_is_what_was_drawn_forward_back_and_by_jump(
+    browser: Browser, seen: Seen, name: str
+) -> None:
+    seen.look(f"steps of {name}", page_of(name), lambda: wrong_steps(browser, name))
+
+
+def wrong_steps(browser: Browser, name: str) -> list[str]:
+    """None, or an assertion fails: what comes after a wrong step says nothing."""
     of = made(name)
     last = len(of.captions)
     with browser.visit(page_of(name)) as visit:
@@ -85,13 +94,19 @@ def test_every_step_is_what_was_drawn_forward_back_and_by_jump(browser: Browser,
         for step in (last, 1, last // 2, last - 1, 2):
             go(page, name, step)
             assert shown(page, name) == drawn[step], f"step {step}, by jump"
-        assert not visit.complaints
+        return visit.complaints
 
 
 @pytest.mark.parametrize("name", figure.names())
-def test_every_step_can_be_read_on_every_screen(browser: Browser, name: str) -> None:
+def test_every_step_can_be_read_on_every_screen(browser: Browser, seen: Seen, name: str) -> None:
+    modes = HALVES[figure.names().index(name) % 2]
+    what = f"reading {name} on {modes}"
+    seen.look(what, page_of(name), lambda: unreadable_steps(browser, name, modes))
+
+
+def unreadable_steps(browser: Browser, name: str, modes: Sequence[Mode]) -> list[str]:
     problems = []
-    for mode in HALVES[figure.names().index(name) % 2]:
+    for mode in modes:
         with browser.visit(page_of(name), mode) as visit:
             visit.page.emulate_media(reduced_motion="reduce", color_scheme=mode.scheme)
             for step in range(1, len(made(name).captions) + 1):
@@ -100,7 +115,7 @@ def test_every_step_can_be_read_on_every_screen(browser: Browser, name: str) -> 
                 problems += [f"{mode.name}, step {step}: {each!r} is in the way" for each in messy]
                 pale = visit.pale_in(f"#figure-{name}")
                 problems += [f"{mode.name}, step {step}: {each}" for each in pale]
-    assert not problems, "\n".join(problems)
+    return problems
 
 
 def test_the_keyboard_is_enough_and_a_link_leads_to_a_step(browser: Browser) -> None:

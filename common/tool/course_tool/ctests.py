@@ -8,10 +8,10 @@ import os
 import re
 import signal
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 from course_tool import console, processes
@@ -21,6 +21,7 @@ from course_tool.errors import CourseError
 Status = Literal["passed", "failed", "skipped", "timeout", "crashed"]
 
 RUN_TIMEOUT_S = 1800
+LISTING_TIMEOUT_S = 300
 OUTPUT_BYTES_MAX = 200_000
 JOBS_PER_CORE = 2  # a test waits for its server and clients half of its time; its limit allows it
 JOBS_MAX = 24
@@ -51,11 +52,13 @@ def run_tests(
     name_regex: str | None = None,
     jobs: int | None = None,
     *,
+    names: Collection[str] | None = None,
     without_label: str | None = None,
     tries: int = 1,
     env: Mapping[str, str] | None = None,
 ) -> list[TestResult]:
-    """Runs what is built in a preset: all, those with a label, those whose name matches.
+    """Runs what is built in a preset: all, those with a label, those whose name matches, or is one
+    of `names`.
 
     Whatever a crashed test leaves in its temporary folder goes with ours.
     """
@@ -64,6 +67,7 @@ def run_tests(
     selection = [] if label is None else ["-L", f"^{re.escape(label)}$"]
     selection += [] if name_regex is None else ["-R", name_regex]
     selection += [] if without_label is None else ["-LE", f"^{re.escape(without_label)}$"]
+    selection += [] if names is None else ["-I", _numbers(preset, names)]
     with tempfile.TemporaryDirectory(prefix="course-tests-") as scratch:
         junit = Path(scratch) / "junit.xml"
         args = ["ctest", "--test-dir", where, "--output-junit", junit, "--no-tests=error"]
@@ -89,6 +93,20 @@ def run_tests(
     if not results:
         raise CourseError(_no_tests(preset, label, name_regex))
     return results
+
+
+def listed_tests(preset: str) -> list[str]:
+    """The names of all tests that are built in a preset, in CTest's order."""
+    return [test["name"] for test in _tests_in(_listing(folder(preset), []))]
+
+
+def _numbers(preset: str, names: Collection[str]) -> str:
+    """As CTest takes them: from 0 to 0 by 0 are none, and then come those that are wanted."""
+    listed = enumerate(listed_tests(preset), start=1)
+    numbers = [str(number) for number, name in listed if name in names]
+    if not numbers:  # CTest would run all
+        raise CourseError(f"None of these tests is built in build/{preset}/: {', '.join(names)}")
+    return ",".join(["0,0,0", *numbers])
 
 
 def run_case(program: Path, name: str, *, timeout_s: float, env: Mapping[str, str]) -> TestResult:
@@ -170,21 +188,27 @@ def _skip_reason(output: str) -> str:
 
 
 def _labels(where: Path, selection: list[str]) -> dict[str, tuple[str, ...]]:
+    return labels_of(_listing(where, selection))
+
+
+def _listing(where: Path, selection: list[str]) -> str:
     args = ["ctest", "--test-dir", where, "--show-only=json-v1", *selection]
-    listed = processes.run(args, timeout_s=60, env=PLAIN_ENV)
-    return labels_of(listed.stdout)
+    return processes.run(args, timeout_s=LISTING_TIMEOUT_S, env=PLAIN_ENV).stdout
 
 
 def labels_of(listing: str) -> dict[str, tuple[str, ...]]:
     """Test name -> labels, from `ctest --show-only=json-v1`."""
-    start = listing.find("{")
-    tests = json.loads(listing[start:])["tests"] if start >= 0 else []
     return {
         test["name"]: tuple(each["value"])
-        for test in tests
+        for test in _tests_in(listing)
         for each in test.get("properties", [])
         if each["name"] == "LABELS"
     }
+
+
+def _tests_in(listing: str) -> list[dict[str, Any]]:
+    start = listing.find("{")
+    return json.loads(listing[start:])["tests"] if start >= 0 else []
 
 
 def _no_tests(preset: str, label: str | None, name_regex: str | None) -> str:

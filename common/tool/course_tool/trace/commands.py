@@ -17,7 +17,7 @@ from course_tool.paths import DOCS
 from course_tool.trace import events, figure, scenario
 from course_tool.trace.drawing import Drawing, Layout
 from course_tool.trace.model import State, last_state
-from course_tool.verify.memory import included
+from course_tool.verify.dependencies import included
 
 VIOLATIONS_SHOWN = 5
 COMPARED = ("e", "op", "flags", "depth")  # of two runs' events, beside the frames' functions

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from course_tool import builds, syscalls
@@ -12,11 +12,15 @@ from course_tool.running import find_program
 from course_tool.trace import figure, scenario
 from course_tool.trace.events import Event, read
 from course_tool.trace.model import last_state
+from course_tool.verify.dependencies import of_program
+from course_tool.verify.memory import Memory, of_files
 from course_tool.verify.outcome import Context, Outcome
 from course_tool.verify.trees import BuildFolder
 
 PRESET = "reference-trace"
 BY_CLANG = "07-ping-pong"  # enough for all that the coroutine tap takes for granted
+
+Check = Callable[[figure.Figure, Path], str | None]
 
 
 def build(names: Sequence[str]) -> None:
@@ -60,13 +64,24 @@ def prove_traces(context: Context) -> Outcome:
         wanted.append((BY_CLANG, _differs_by_clang))
     else:
         outcome.notes.append("no Clang here to compile the recorder with")
-    build(figure.names())
-    for name, check in wanted:
+    memory = Memory(context, "traces")
+
+    def content(name: str, check: Check) -> tuple[str, ...]:
+        own = of_files(f"docs/traces/{name}.")
+        return check.__name__, own, of_program(_target(figure.load(name)))
+
+    unknown = [each for each in wanted if not memory.holds(*content(*each))]
+    memory.tell(outcome)
+    if unknown:
+        build([name for name, _ in unknown])
+    for name, check in unknown:
         context.step(f"docs/traces/{name}.toml")
         try:
             problem = check(figure.load(name), folder)
         except CourseError as error:
             problem = str(error)
+        if problem is None:
+            memory.remember(*content(name, check))
         outcome.check(problem and f"docs/traces/{name}.toml: {problem}")
     return outcome
 

@@ -9,21 +9,15 @@ from __future__ import annotations
 
 import functools
 import platform
-import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from course_tool import builds
-from course_tool.chapters import Chapter, all_chapters
 from course_tool.files import digest
 from course_tool.paths import ROOT
 from course_tool.verify.outcome import Context, Outcome
 from course_tool.verify.sources import listed_files
-
-_INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.MULTILINE)
-# What every test of a chapter stands on; the tool too, which judges them.
-_SHARED = ("common/", "cmake/", "tests/support/", "CMakeLists.txt", "CMakePresets.json")
 
 
 class Memory:
@@ -68,64 +62,7 @@ def _compilers() -> tuple[object, ...]:
     return tuple(builds.compiler_version(name) for name in ("c++", builds.newest_clang() or "c++"))
 
 
-@functools.cache
-def _text(name: str) -> str:
-    return (ROOT / name).read_text(encoding="utf-8", errors="replace")
-
-
-@functools.cache
-def _headers() -> dict[str, list[str]]:
-    """By what an include calls them."""
-    found: dict[str, list[str]] = {}
-    for name in listed_files(ROOT):
-        if name.endswith(".hpp") and not name.startswith("chapters/"):
-            found.setdefault(name.rpartition("/")[2], []).append(name)
-    return found
-
-
-@functools.cache
-def included(file: str) -> list[str]:
-    """The file, and all headers of the course that it includes, by any way."""
-    seen = [file]
-    for name in seen:  # it grows
-        for each in _INCLUDE.findall(_text(name)):
-            seen += [header for header in _headers().get(each, []) if header not in seen]
-    return sorted(seen)
-
-
-def with_headers(file: str) -> str:
-    """The text of a source and of all that it includes."""
-    return "\0".join(_content(included(file)))
-
-
-@functools.cache
-def of_chapter(chapter: Chapter) -> str:
-    """All that a chapter's tests are made of: its own, what it builds on, what all stand on."""
-    built_on = {chapter.number, *chapter.builds_on}
-    for each in reversed(all_chapters()):
-        if each.number in built_on:
-            built_on.update(each.builds_on)
-    mine = (*_SHARED, f"tests/{chapter.folder}/")
-    mine += tuple(f"solutions/{each.folder}/" for each in all_chapters() if each.number in built_on)
-    names = [name for name in listed_files(ROOT) if name.startswith(mine)]
-    return digest("\0".join(_content(names)).encode())
-
-
 def of_files(*beginnings: str) -> str:
     """The files of the course whose names begin so, byte by byte; without any, all of them."""
     names = [name for name in listed_files(ROOT) if name.startswith(beginnings or "")]
     return digest(*(f"{name}\0{digest((ROOT / name).read_bytes())}\0".encode() for name in names))
-
-
-def remember_tests(
-    memory: Memory, chapters: Iterable[Chapter], problems: Mapping[str, str | None]
-) -> None:
-    """The chapters of which no test has a problem; by the names of all tests that ran."""
-    for chapter in chapters:
-        own = [problems[name] for name in problems if name[:2] == chapter.number]
-        if own and not any(own):
-            memory.remember(of_chapter(chapter), proved=len(own))
-
-
-def _content(names: Iterable[str]) -> list[str]:
-    return [f"{name}\0{_text(name)}" for name in names]

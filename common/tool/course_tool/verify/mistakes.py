@@ -19,11 +19,11 @@ make wait has its own deadline. `# under: asan` asks for a build that finds misu
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from course_tool import builds
@@ -32,7 +32,8 @@ from course_tool.errors import CourseError
 from course_tool.paths import TESTS, relative
 from course_tool.processes import run
 from course_tool.verify.cases import Case
-from course_tool.verify.memory import Memory, of_chapter
+from course_tool.verify.dependencies import of_cases
+from course_tool.verify.memory import Memory
 from course_tool.verify.outcome import Context, Outcome, check_all
 from course_tool.verify.trees import WORK, solution_texts
 from course_tool.verify.variants import Origin, Variant, origin
@@ -197,8 +198,10 @@ def prove_mistakes(context: Context) -> Outcome:
     outcome.fail_all(sentence for each in problems.values() for sentence in each)
     memory = Memory(context, "mistakes")
 
+    @functools.cache
     def content(mistake: Mistake) -> tuple[str, str]:
-        return mistake.file.read_text(encoding="utf-8"), of_chapter(of_task[mistake.task])
+        cases = of_cases(of_task[mistake.task], functools.partial(_is_caught_by, mistake))
+        return mistake.file.read_text(encoding="utf-8"), cases
 
     sound = [mistake for mistake in catalogue if not problems[mistake]]
     unknown = [mistake for mistake in sound if not memory.holds(*content(mistake))]
@@ -231,7 +234,7 @@ def _made_of(
         except CourseError as error:
             outcome.failures.append(str(error))
             continue
-        variant = Variant(mistake.name, chapter, texts, partial(_is_caught_by, mistake))
+        variant = Variant(mistake.name, chapter, texts, functools.partial(_is_caught_by, mistake))
         if variant.files:
             made[mistake] = variant
         else:

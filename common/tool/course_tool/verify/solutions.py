@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from course_tool import builds
 from course_tool.chapters import Chapter, all_chapters
-from course_tool.ctests import TestResult, run_tests
-from course_tool.verify.memory import Memory, of_chapter, remember_tests
+from course_tool.ctests import TestResult, listed_tests, run_tests
+from course_tool.verify.dependencies import Part, part_of_no_chapter, parts_of
+from course_tool.verify.memory import Memory
 from course_tool.verify.outcome import Context, Outcome
 from course_tool.verify.trees import TEST_TIMEOUT_S, BuildFolder, cores, targets_of
 
@@ -24,17 +26,16 @@ SANITIZED = "-O0 -g1"
 # Release proves the chapters' programs and libraries as the preset optimizes them. Its tests' own
 # code compiles sooner with -O1, where GCC 12 sees an overread in a library's header that is none.
 TESTS_OPTIMIZED = "-O1;-Wno-stringop-overread"
-OF_NO_CHAPTER = "[^0-9]"  # how the names of such tests begin
 SLOWEST_SHOWN = 10
 RESERVE = 10
 
 
 def prove_release(context: Context) -> Outcome:
-    return _prove(context, "release", all_chapters(), OF_NO_CHAPTER)
+    return _prove(context, "release", all_chapters(), part_of_no_chapter())
 
 
 def prove_asan(context: Context) -> Outcome:
-    return _prove(context, "asan", all_chapters(), OF_NO_CHAPTER)
+    return _prove(context, "asan", all_chapters(), part_of_no_chapter())
 
 
 def prove_tsan(context: Context) -> Outcome:
@@ -58,8 +59,8 @@ def build_folder(preset: str) -> BuildFolder:
     return folder
 
 
-def _prove(context: Context, preset: str, chapters: Sequence[Chapter], *others: str) -> Outcome:
-    """Builds all, and runs the tests of the chapters that are not known to hold, and the others."""
+def _prove(context: Context, preset: str, chapters: Sequence[Chapter], *others: Part) -> Outcome:
+    """Builds all, and runs those tests that are not known to hold."""
     outcome = Outcome("tests")
     memory = Memory(context, preset)
     folder = build_folder(preset)
@@ -71,22 +72,34 @@ def _prove(context: Context, preset: str, chapters: Sequence[Chapter], *others: 
         log = context.write_log(f"{preset}-build", built.stdout + built.stderr)
         outcome.failures.append(f"{builds.build_failure(built.stdout + built.stderr)} (see {log})")
         return outcome
-    unknown = [each for each in chapters if not memory.holds(of_chapter(each))]
+    parts = [*(part for each in chapters for part in parts_of(each)), *others]
+    unknown = [part for part in parts if not memory.holds(part.content)]
     memory.tell(outcome)
-    beginnings = "|".join([*(f"{each.number}[. ]" for each in unknown), *others])
-    results = (
-        run_tests(
-            folder.preset, name_regex=f"^({beginnings})", jobs=TESTS_PER_CORE * cores(), env=PATIENT
-        )
-        if beginnings
-        else []
-    )
+    results = run_parts(folder, unknown, jobs=TESTS_PER_CORE * cores(), env=PATIENT)
     problems = {result.name: _problem(context, preset, result) for result in results}
     for problem in problems.values():
         outcome.check(problem)
-    remember_tests(memory, unknown, problems)
+    remember_parts(memory, unknown, problems)
     tell_slowest(outcome, preset, results)
     return outcome
+
+
+def run_parts(folder: BuildFolder, parts: Sequence[Part], **how: Any) -> list[TestResult]:
+    """Runs those of a build's tests that are of these parts; `how` is as for run_tests()."""
+    names = [
+        name for name in listed_tests(folder.preset) if any(part.holds(name) for part in parts)
+    ]
+    return run_tests(folder.preset, names=names, **how) if names else []
+
+
+def remember_parts(
+    memory: Memory, parts: Sequence[Part], problems: Mapping[str, str | None]
+) -> None:
+    """The parts of which no test has a problem; by the names of all tests that ran."""
+    for part in parts:
+        own = [problem for name, problem in problems.items() if part.holds(name)]
+        if not any(own):
+            memory.remember(part.content, proved=len(own))
 
 
 def tell_slowest(outcome: Outcome, preset: str, results: Sequence[TestResult]) -> None:

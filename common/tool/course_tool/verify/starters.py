@@ -9,40 +9,41 @@ other, and the tests of the tasks before it must stay green, for that is the ord
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from course_tool import builds, marks
 from course_tool.chapters import Chapter, Task, all_chapters
-from course_tool.ctests import TestResult, run_tests
-from course_tool.errors import CourseError
-from course_tool.paths import ROOT
-from course_tool.processes import run
+from course_tool.ctests import TestResult
 from course_tool.sections import MARK
-from course_tool.verify.cases import Case, programs_of, task_of_test
-from course_tool.verify.memory import Memory, of_chapter, remember_tests
+from course_tool.verify.cases import Case, cases_in, programs_of, task_of_test
+from course_tool.verify.dependencies import Part, of_cases, parts_of
+from course_tool.verify.memory import Memory
 from course_tool.verify.outcome import Context, Outcome, check_all
-from course_tool.verify.solutions import NOTHING_SKIPPED, file_name
+from course_tool.verify.solutions import (
+    NOTHING_SKIPPED,
+    file_name,
+    remember_parts,
+    run_parts,
+)
+from course_tool.verify.starter_builds import (
+    as_solution,
+    check_with_clang,
+    foreign_chapters,
+    starter_build_problem,
+    starter_texts,
+)
 from course_tool.verify.trees import (
     TEST_TIMEOUT_S,
-    BuildFolder,
-    Tree,
-    cores,
     solution_texts,
     student_build,
 )
 from course_tool.verify.variants import Variant, origin
 
 RED_WITHIN_S = TEST_TIMEOUT_S / 4  # alone it takes none; a busy machine may make it wait
-SYNTAX_TIMEOUT_S = 120
-
-
-def starter_texts(chapter: Chapter) -> dict[str, str]:
-    return {name: data.decode("utf-8") for name, data in marks.starter_files(chapter).items()}
 
 
 def with_one_task_open(chapter: Chapter, task: Task) -> dict[str, str]:
@@ -68,8 +69,9 @@ def _only_marks_of(task: Task, text: str) -> str:
     return "".join(kept)
 
 
-def tasks_without_test(chapters: Sequence[Chapter], results: Sequence[TestResult]) -> list[str]:
-    tested = {task_of_test(result.name) for result in results}
+def tasks_without_test(chapters: Sequence[Chapter]) -> list[str]:
+    files = (file for chapter in chapters for file in chapter.tests.glob("*_test.cpp"))
+    tested = {case.task for file in files for case in cases_in(file.read_text(encoding="utf-8"))}
     return [
         f"task {task.id} has no test: no case in tests/{chapter.folder}/ starts with “{task.id} ”."
         for chapter in chapters
@@ -117,42 +119,25 @@ def order_problem(result: TestResult, open_task: str) -> str | None:
     )
 
 
-def foreign_chapters(commands: Sequence[dict[str, str]], chapters_folder: Path) -> Iterator[str]:
-    """Compile commands of one chapter's targets that see another chapter's starter."""
-    for command in commands:
-        owner = _owner(command)
-        if owner is None:
-            continue
-        for seen in re.findall(
-            rf"{re.escape(str(chapters_folder))}/((\d\d)-[\w-]+)", _includes(command)
-        ):
-            if seen[1] != owner:
-                yield (
-                    f"{Path(command['file']).name} of chapter {owner} is compiled with the "
-                    f"starter chapters/{seen[0]}: link chapter-{seen[1]}-base instead."
-                )
-
-
-def _owner(command: dict[str, str]) -> str | None:
-    """The chapter whose target this is, by the folder of its object file."""
-    found = re.search(r" -o \S*/CMakeFiles/(\d\d)-", command["command"])
-    return found[1] if found else None
-
-
-def _includes(command: dict[str, str]) -> str:
-    words = shlex.split(command["command"])
-    return "\n".join(word for word in words if word.startswith(("-I", "-isystem")))
-
-
 def prove_starters(context: Context) -> Outcome:
     outcome = Outcome("tests")
-    with_clang = context.options.thorough
-    memory = Memory(context, "starters", str(with_clang))
-    chapters = [each for each in all_chapters() if not memory.holds(of_chapter(each))]
+    outcome.fail_all(tasks_without_test(all_chapters()))
+    if context.options.thorough:
+        check_with_clang(context, outcome)
+    else:
+        outcome.notes.append("Clang's warnings are asked for with --all")
+    memory = Memory(context, "starters")
+    unknown = {
+        chapter: [part for part in _tasks_parts(chapter) if not memory.holds(part.content)]
+        for chapter in all_chapters()
+    }
     memory.tell(outcome)
+    chapters = [chapter for chapter, parts in unknown.items() if parts]
     if not chapters:
         return outcome
-    tree, folder = student_build({each: starter_texts(each) for each in all_chapters()})
+    tree, folder = student_build(
+        {each: (starter_texts if each in chapters else solution_texts)(each) for each in unknown}
+    )
     programs = (name for each in chapters for name in programs_of(each))
     built = folder.build([*programs, *(f"{each.number}-cases" for each in chapters)])
     problem = starter_build_problem(built.returncode, built.stdout + built.stderr)
@@ -162,31 +147,27 @@ def prove_starters(context: Context) -> Outcome:
         outcome.failures.append(f"{problem} (see {log})")
         return outcome
     outcome.fail_all(dict.fromkeys(foreign_chapters(folder.commands(), tree.chapters)))
-    if with_clang:
-        _check_with_clang(context, outcome, tree)
-    else:
-        outcome.notes.append("Clang's warnings are asked for with --all")
-    numbers = "|".join(chapter.number for chapter in chapters)
-    results = run_tests(folder.preset, name_regex=f"^({numbers})[.]", env=NOTHING_SKIPPED)
-    outcome.fail_all(tasks_without_test(chapters, results))
+    parts = [part for each in unknown.values() for part in each]
+    results = run_parts(folder, parts, env=NOTHING_SKIPPED)
     problems = {result.name: _red_problem(context, result, None) for result in results}
     for problem in problems.values():
         outcome.check(problem)
     if outcome.holds:
-        remember_tests(memory, chapters, problems)
+        remember_parts(memory, parts, problems)
     return outcome
 
 
-def starter_build_problem(code: int, output: str) -> str | None:
-    """The starters share a build with the mistakes, some of which are worth a warning: so a
-    warning is no error there, and is looked for here."""
-    if code != 0:
-        return f"The starters do not compile: {builds.build_failure(output)}"
-    warning = re.search(r"^(\S[^:\n]*:\d+):\d+: warning: (.*)$", output, re.MULTILINE)
-    if warning is None:
-        return None
-    where = re.sub(r"^.*/(?=chapters/)", "", warning[1]).replace(f"{ROOT}/", "")
-    return f"The starters do not compile without a warning: {where}: {warning[2]}"
+def _tasks_parts(chapter: Chapter) -> list[Part]:
+    """As the starter makes them; of tests that belong to no task, such as the echo contract, it is
+    enough that they compile."""
+    return [
+        replace(part, holds=partial(_is_of_a_task, part))
+        for part in parts_of(chapter, as_solution(chapter, starter_texts(chapter)))
+    ]
+
+
+def _is_of_a_task(part: Part, name: str) -> bool:
+    return task_of_test(name) is not None and part.holds(name)
 
 
 def _red_problem(context: Context, result: TestResult, todo: str | None) -> str | None:
@@ -195,53 +176,6 @@ def _red_problem(context: Context, result: TestResult, todo: str | None) -> str 
         return None
     log = context.write_log(f"open-{todo or 'all'}-{file_name(result.name)}", result.output)
     return f"{problem} (see {log})"
-
-
-def _check_with_clang(context: Context, outcome: Outcome, tree: Tree) -> None:
-    """The starters again, by Clang's warnings; the tests are built by both compilers elsewhere."""
-    clang = builds.newest_clang()
-    if clang is None:
-        outcome.notes.append("no Clang here, so its warnings were not asked for")
-        return
-    context.step(f"warnings of {Path(clang).name}")
-    folder = BuildFolder("starters-clang")  # for its flags: nothing is built in it
-    folder.configure(
-        "student",
-        tree.root,
-        COURSE_WERROR="ON",
-        CMAKE_CXX_COMPILER=clang,
-        CMAKE_DISABLE_PRECOMPILE_HEADERS="ON",
-    )
-    checks = list(starter_checks(folder.commands(), tree.chapters))
-    if not checks:
-        raise CourseError(f"{folder.path} has no compile command of a chapter.")
-    with ThreadPoolExecutor(cores()) as pool:
-        outcome.fail_all(problem for problem in pool.map(_syntax_problem, checks) if problem)
-
-
-def starter_checks(commands: Sequence[dict[str, str]], chapters: Path) -> Iterator[list[str]]:
-    """Compilers' calls that see all of the starters: each program; then each chapter's headers
-    with the flags of its tests, which may use everything that the chapter builds on."""
-    flags_of: dict[str, list[str]] = {}
-    for command in commands:
-        words = shlex.split(command["command"])
-        flags = words[: words.index("-o")]
-        owner, file = _owner(command), Path(command["file"])
-        if file.is_relative_to(chapters):
-            yield [*flags, "-fsyntax-only", command["file"]]
-        elif owner is not None and file.parent.name.startswith(owner):  # not another chapter's
-            flags_of.setdefault(owner, flags)
-    for owner, flags in flags_of.items():
-        headers = sorted(chapters.glob(f"{owner}-*/*.hpp"))
-        included = [word for header in headers for word in ("-include", str(header))]
-        yield [*flags, "-fsyntax-only", "-x", "c++", *included, "/dev/null"]
-
-
-def _syntax_problem(args: list[str]) -> str | None:
-    finished = run(args, timeout_s=SYNTAX_TIMEOUT_S, env=builds.PLAIN_ENV)
-    if finished.returncode == 0:
-        return None
-    return f"A starter has a warning of Clang: {builds.build_failure(finished.stderr)}"
 
 
 def up_to(chapter: Chapter, task: Task, case: Case) -> bool:
@@ -256,7 +190,7 @@ def prove_tasks(context: Context) -> Outcome:
         Variant(task.id, chapter, with_one_task_open(chapter, task), partial(up_to, chapter, task))
         for chapter in all_chapters()
         for task in chapter.tasks
-        if not memory.holds(task.id, of_chapter(chapter))
+        if not memory.holds(task.id, of_cases(chapter, partial(up_to, chapter, task)))
     ]
     memory.tell(outcome)
     if not variants:
@@ -273,7 +207,7 @@ def prove_tasks(context: Context) -> Outcome:
         found = "\n".join(_task_problems(context, variant.name, results))
         shutil.rmtree(variant.folder)
         if not found:
-            memory.remember(variant.name, of_chapter(variant.chapter))
+            memory.remember(variant.name, of_cases(variant.chapter, variant.wanted))
         return found or None
 
     check_all(outcome, "Opening tasks", variants, problem)

@@ -15,8 +15,9 @@ from course_tool.chapters import all_chapters
 from course_tool.errors import CourseError
 from course_tool.paths import ROOT, relative
 from course_tool.verify import clang_tidy, rules_cpp, rules_pages, rules_python, rules_text
+from course_tool.verify.dependencies import with_headers
 from course_tool.verify.layout import check_tree
-from course_tool.verify.memory import Memory, with_headers
+from course_tool.verify.memory import Memory
 from course_tool.verify.outcome import Context, Outcome, check_all
 from course_tool.verify.sources import (
     QUOTES_THE_RULES,

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +17,7 @@ from course_tool.chapters import all_chapters
 from course_tool.errors import CourseError
 from course_tool.paths import ROOT, TESTS, relative
 from course_tool.processes import Finished, run
+from course_tool.verify.dependencies import of_named
 from course_tool.verify.memory import Memory, of_files
 from course_tool.verify.outcome import Context, Outcome
 from course_tool.verify.rules_pages import KEEP_IT_HERE, outside_requests
@@ -22,6 +25,7 @@ from course_tool.verify.trees import BuildFolder, cores
 
 SUITE_TIMEOUT_S = 3600  # two minutes on a quiet machine
 SITE_TIMEOUT_S = 900
+NO_TESTS = 5  # pytest's exit code when none has the marker
 UNITS = {"pages": "tests", "site": "pages"}
 
 
@@ -38,26 +42,54 @@ def prove_tool(context: Context) -> Outcome:
     The benchmarks run the programs that the item release has built, if that went before.
     """
     memory = Memory(context, "tool", sys.version)
-    parts = {"not reads_course": of_files(*TOOL_ALONE), "reads_course and not slow": of_files()}
     outcome = Outcome("tests")
+    markers = ["not reads_course", "reads_course and not slow"]
     if context.options.thorough:
-        parts["slow"] = of_files()
+        markers.append("slow")
     else:
         outcome.notes.append("chapter 01 is built as a student does with --all")
-    unknown = {marker: of for marker, of in parts.items() if not memory.holds(marker, of)}
-    for marker, of in unknown.items():
+    for marker in markers:
+        contents = {file: _content_of(file, marker) for file in _files_with(marker)}
+        unknown = [file for file in contents if not memory.holds(marker, contents[file])]
+        if not unknown:
+            continue
         built = builds.lend(BuildFolder("release").path)
-        part = _pytest(context, TESTS / "cli", marker, built)
+        part, counts = _pytest(context, TESTS / "cli", unknown, marker, built)
         outcome.proved += part.proved
         outcome.fail_all(part.failures)
         if part.holds:
-            memory.remember(marker, of, proved=part.proved)
+            for file in unknown:
+                proved = part.proved if file.is_dir() else counts[file.stem]
+                memory.remember(marker, contents[file], proved=proved)
     memory.tell(outcome)
     return outcome
 
 
+def _files_with(marker: str) -> list[Path]:
+    """The files of tests/cli/ of which some tests may have the marker; for those without any, as
+    most are, that is the folder."""
+    if marker.startswith("not "):
+        return [TESTS / "cli"]
+    word = f"mark.{marker.split()[0]}"
+    files = sorted((TESTS / "cli").glob("test_*.py"))
+    return [file for file in files if word in file.read_text(encoding="utf-8")]
+
+
+def _content_of(file: Path, marker: str) -> str:
+    """What its tests that have the marker depend on: the tool, and what the file says in READS."""
+    tool = of_files(*TOOL_ALONE)
+    if file.is_dir():
+        return tool
+    said = re.search(r"^READS = (\(.*?\))$", file.read_text(encoding="utf-8"), re.M | re.S)
+    read = of_named(ast.literal_eval(said[1])) if said else of_files()
+    return f"{file.name}\0{tool}\0{read}"
+
+
 def prove_pages(context: Context) -> Outcome:
-    return _unless_known(context, "pages", lambda: _pytest(context, TESTS / "site"))
+    """A page that was in order, and is byte for byte what it was, is not opened again: tests/site/
+    seen.py asks where we remember."""
+    folder, env = TESTS / "site", {"COURSE_VERIFY_WORK": str(context.work)}
+    return _unless_known(context, "pages", lambda: _pytest(context, folder, [folder], env=env)[0])
 
 
 def _unless_known(context: Context, item: str, prove: Callable[[], Outcome]) -> Outcome:
@@ -75,13 +107,19 @@ def _unless_known(context: Context, item: str, prove: Callable[[], Outcome]) -> 
 
 
 def _pytest(
-    context: Context, folder: Path, marker: str = "", env: Mapping[str, str] | None = None
-) -> Outcome:
+    context: Context,
+    folder: Path,
+    what: Sequence[Path],
+    marker: str = "",
+    env: Mapping[str, str] | None = None,
+) -> tuple[Outcome, Counter[str]]:
+    """Runs tests of a folder; also says how many held of each file, by its stem."""
     outcome = Outcome(UNITS["pages"])
+    held: Counter[str] = Counter()
     name = f"pytest-{folder.name}{marker and '-'}{marker.replace(' ', '-')}"
     report = context.work / f"{name}.xml"
     report.unlink(missing_ok=True)
-    args = [sys.executable, "-m", "pytest", folder, "-v", "-p", "no:cacheprovider"]
+    args = [sys.executable, "-m", "pytest", *what, "-v", "-p", "no:cacheprovider"]
     # Some tests build for a minute: the other core takes over what would wait behind them.
     args += ["-n", str(cores()), "--dist", "worksteal", "--junitxml", report]
     args += ["-m", marker] if marker else []
@@ -95,11 +133,12 @@ def _pytest(
     log = context.write_log(name, finished.stdout + finished.stderr)
     if not report.is_file():
         raise CourseError(f"pytest could not run {relative(folder)}; what it said is in {log}")
-    for sentence in read_junit(report):
+    for file, sentence in read_junit(report):
         outcome.check(sentence and f"{relative(folder)}: {sentence} (see {log})")
-    if outcome.holds and finished.returncode != 0:
+        held[file] += sentence is None
+    if outcome.holds and finished.returncode not in (0, NO_TESTS):
         outcome.failures.append(f"pytest {relative(folder)} ended badly; what it said is in {log}")
-    return outcome
+    return outcome, held
 
 
 def _show(line: str, steps: console.Steps) -> None:
@@ -109,20 +148,24 @@ def _show(line: str, steps: console.Steps) -> None:
         steps.at(int(found[1]), 100, found[2][:40])
 
 
-def read_junit(report: Path) -> Iterator[str | None]:
-    """For each test None if it passed, else what became of it. A skipped test proves nothing."""
+def read_junit(report: Path) -> Iterator[tuple[str, str | None]]:
+    """For each test its file's stem, and None if it passed, else what became of it. A skipped test
+    proves nothing."""
     for case in ElementTree.parse(report).getroot().iter("testcase"):
-        name = f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"
-        bad = case.find("failure")
-        bad = case.find("error") if bad is None else bad
-        skipped = case.find("skipped")
-        if bad is not None:
-            lines = (bad.get("message") or bad.text or "no message").strip().splitlines()
-            yield f"{name} is red: {lines[0]}"
-        elif skipped is not None:
-            yield f"{name} was skipped, so nothing is proved: {skipped.get('message')}"
-        else:
-            yield None
+        file = case.get("classname", "").rpartition(".")[2]
+        yield file, _what_became_of(case, f"{file}::{case.get('name')}")
+
+
+def _what_became_of(case: ElementTree.Element, name: str) -> str | None:
+    bad = case.find("failure")
+    bad = case.find("error") if bad is None else bad
+    skipped = case.find("skipped")
+    if bad is not None:
+        lines = (bad.get("message") or bad.text or "no message").strip().splitlines()
+        return f"{name} is red: {lines[0]}"
+    if skipped is not None:
+        return f"{name} was skipped, so nothing is proved: {skipped.get('message')}"
+    return None
 
 
 def prove_site(context: Context) -> Outcome:

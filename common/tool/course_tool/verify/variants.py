@@ -23,7 +23,7 @@ from course_tool.errors import CourseError
 from course_tool.paths import ROOT
 from course_tool.processes import Finished, run
 from course_tool.verify.cases import Case, cases_in, files_of_cases, with_cases
-from course_tool.verify.memory import included
+from course_tool.verify.dependencies import included
 from course_tool.verify.solutions import NOTHING_SKIPPED, PATIENT, build_folder
 from course_tool.verify.trees import (
     TEST_TIMEOUT_S,
