@@ -98,9 +98,9 @@ class head_reader {
 
   // `head` is what has come of the head, up to head_bytes_max. `rest` is its last part, which
   // begins with the line that is not whole. If that line is incomplete, return {} as long as `head`
-  // is not full: more bytes are needed. Refuse a full head with 431, whichever line it stops in,
-  // because more bytes cannot help. If the line is too long, refuse with 431 for a field, with 414
-  // for the request line, but with 501 if not even its method has ended within the limit.
+  // is not full, because more bytes may end it; refuse with 431 if `head` is full, whichever line
+  // it stops in. If the line is too long, even in a full head, refuse with 431 for a field, with
+  // 414 for the request line, but with 501 if not even its method has ended within the limit.
   found stopped(line_state state, std::string_view rest, std::string_view head,
                 const request_limits& limits) const {
     if (state == line_state::bad_byte) return refuse(400, "a control byte");

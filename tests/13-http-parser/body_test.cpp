@@ -266,6 +266,8 @@ TEST_CASE("13.3 a chunked body may be as long as its limit, and not a byte longe
   CHECK(status_of_chunks("9\r\n", limits) == 413);
   UNSCOPED_INFO("8 is the limit of all chunks together, and 5 and 4 are too much");
   CHECK(status_of_chunks("5\r\nhello\r\n4\r\n", limits) == 413);
+  UNSCOPED_INFO("3, 3 and 3 are too much, too: body_bytes_ is the sum of all sizes, not the last");
+  CHECK(status_of_chunks("3\r\none\r\n3\r\ntwo\r\n3\r\n", limits) == 413);
   {
     INFO("the sum of the sizes overflows: then 5 and 2⁶⁴ - 5 are 0");
     CHECK(status_of_chunks("5\r\nhello\r\nfffffffffffffffb\r\n", limits) == 413);

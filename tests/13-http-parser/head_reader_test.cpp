@@ -203,6 +203,8 @@ TEST_CASE("13.2 a request line at its limit, and one past it", "[13.2]") {
   CHECK(status_of(of('A', 32) + behind_a_method, limits) == 501);
   UNSCOPED_INFO("the last byte within the limit is a blank: the method has ended");
   CHECK(status_of(of('A', 31) + behind_a_method, limits) == 414);
+  UNSCOPED_INFO("an empty line before the request line is no part of it: `rest` begins behind it");
+  CHECK(status_of("\r\n" + of('A', 31) + behind_a_method, limits) == 414);
 }
 
 TEST_CASE("13.2 a field at its limit, and one past it", "[13.2]") {
@@ -253,4 +255,9 @@ TEST_CASE("13.2 a full head is 431, whichever line it stops in", "[13.2]") {
                          "full; 414 and 501 are for a line that is longer than a line may be");
     CHECK(status_of(sent, limits) == 431);
   }
+  const request_limits short_lines{.request_line_bytes_max = 8, .head_bytes_max = 10};
+  UNSCOPED_INFO(
+      "the ninth byte makes the line too long (414), and the tenth fills the head (431): the ninth "
+      "may come first, so ask whether the head is full only if the line is incomplete");
+  CHECK(status_of("GET /aaaaa", short_lines) == 414);
 }

@@ -122,11 +122,14 @@ TEST_CASE("13.4 slashes are merged", "[13.4]") {
 TEST_CASE("13.4 a plain path needs no more room than the raw one", "[13.4]") {
   std::vector<char> room(8, '!');
   const plain_path made = uring::http::make_plain("/a/b/..", room);
-  INFO("the room is as large as the raw path");
+  UNSCOPED_INFO("the room is as large as the raw path");
   CHECK(made.path == "/a/");
   UNSCOPED_INFO("the path is made in the caller's buffer");
   CHECK(made.path.data() == room.data());
   UNSCOPED_INFO("a byte behind the raw path was written");
+  CHECK(room.back() == '!');
+  CHECK(uring::http::make_plain("/a/name", room).path == "/a/name");
+  UNSCOPED_INFO("a byte behind the last name was written, but no slash follows this name");
   CHECK(room.back() == '!');
   UNSCOPED_INFO("ten bytes of path, and room for eight");
   CHECK(uring::http::make_plain("/a/b/c/d/e", room).refused.status == 414);

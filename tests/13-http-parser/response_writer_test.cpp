@@ -92,10 +92,15 @@ TEST_CASE("13.5 a value cannot end its line", "[13.5]") {
     std::array<char, 200> room;
     response_writer writer{room};
     writer.status(301).field("Location", value).end_head();
-    INFO("“" << printable(value) << "” became a line, or a response, of its own");
+    INFO("“" << printable(value) << "” has a control byte, and became a line, or a response, of its own");
     CHECK_FALSE(writer.ok());
     CHECK(writer.text().empty());
   }
+  std::array<char, 200> room;
+  response_writer writer{room};
+  writer.status(301).field("Location", "a\nb").field("X", "y").end_head();
+  UNSCOPED_INFO("a good value behind a bad one does not mend the response: ok_ stays false");
+  CHECK_FALSE(writer.ok());
 }
 
 TEST_CASE("13.5 any other value is written as it is", "[13.5]") {
