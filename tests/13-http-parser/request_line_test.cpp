@@ -265,6 +265,6 @@ TEST_CASE("13.1 a head that was read before leaves nothing behind", "[13.1]") {
     CHECK(head.fields.all().size() == 1);
   }
   REQUIRE(status_of("GET / HTTP/1.0", "", head) == 0);
-  UNSCOPED_INFO("the third head has no host: this one is left from the second, whose bytes are gone");
+  UNSCOPED_INFO("the third head has no host: this one is left from the second, now freed");
   CHECK(head.host.empty());
 }

@@ -92,7 +92,8 @@ TEST_CASE("13.5 a value cannot end its line", "[13.5]") {
     std::array<char, 200> room;
     response_writer writer{room};
     writer.status(301).field("Location", value).end_head();
-    INFO("“" << printable(value) << "” has a control byte, and became a line, or a response, of its own");
+    INFO("“" << printable(value)
+             << "” has a control byte, and became a line, or a response, of its own");
     CHECK_FALSE(writer.ok());
     CHECK(writer.text().empty());
   }
