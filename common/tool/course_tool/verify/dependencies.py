@@ -46,9 +46,7 @@ def parts_of(chapter: Chapter, texts: Texts | None = None) -> list[Part]:
         titles.update(own)
     content = of_test_file(chapter, None, programs_of(chapter), texts)
     beginnings = (f"{chapter.number}.", f"{chapter.number} ")
-    parts.append(
-        Part(content, lambda name: name.startswith(beginnings) and name not in titles)
-    )
+    parts.append(Part(content, lambda name: name.startswith(beginnings) and name not in titles))
     return parts
 
 

@@ -49,7 +49,7 @@ def prove_tool(context: Context) -> Outcome:
     else:
         outcome.notes.append("chapter 01 is built as a student does with --all")
     for marker in markers:
-        contents = {file: _content_of(file, marker) for file in _files_with(marker)}
+        contents = {file: _content_of(file) for file in _files_with(marker)}
         unknown = [file for file in contents if not memory.holds(marker, contents[file])]
         if not unknown:
             continue
@@ -75,8 +75,9 @@ def _files_with(marker: str) -> list[Path]:
     return [file for file in files if word in file.read_text(encoding="utf-8")]
 
 
-def _content_of(file: Path, marker: str) -> str:
-    """What its tests that have the marker depend on: the tool, and what the file says in READS."""
+def _content_of(file: Path) -> str:
+    """What its tests depend on: the tool, and what the file says in READS. The folder stands for
+    those that read the tool alone."""
     tool = of_files(*TOOL_ALONE)
     if file.is_dir():
         return tool
@@ -86,10 +87,17 @@ def _content_of(file: Path, marker: str) -> str:
 
 
 def prove_pages(context: Context) -> Outcome:
-    """A page that was in order, and is byte for byte what it was, is not opened again: tests/site/
-    seen.py asks where we remember."""
+    """tests/site/seen.py remembers where we do."""
     folder, env = TESTS / "site", {"COURSE_VERIFY_WORK": str(context.work)}
-    return _unless_known(context, "pages", lambda: _pytest(context, folder, [folder], env=env)[0])
+    saw_some = (context.work / "known" / "pages-seen").is_dir()
+    outcome = _unless_known(
+        context, "pages", lambda: _pytest(context, folder, [folder], env=env)[0]
+    )
+    if saw_some:
+        outcome.notes.append(
+            "a page that held in an earlier run, and is byte for byte what it was, was not opened"
+        )
+    return outcome
 
 
 def _unless_known(context: Context, item: str, prove: Callable[[], Outcome]) -> Outcome:
