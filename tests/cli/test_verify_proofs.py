@@ -644,11 +644,40 @@ def test_a_junit_report_is_read(tmp_path: Path) -> None:
         """)
     )
     assert list(suites.read_junit(report)) == [
-        ("test_a", None),
-        ("test_a", "test_a::test_bad is red: assert 1 == 2"),
-        ("test_b", "test_b::test_broken is red: no fixture"),
-        ("test_b", "test_b::test_left was skipped, so nothing is proved: no browser"),
+        (("test_a", "test_good"), None),
+        (("test_a", "test_bad"), "test_a::test_bad is red: assert 1 == 2"),
+        (("test_b", "test_broken"), "test_b::test_broken is red: no fixture"),
+        (
+            ("test_b", "test_left"),
+            "test_b::test_left was skipped, so nothing is proved: no browser",
+        ),
     ]
+
+
+def test_a_test_that_fails_beside_others_is_run_again_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    (folder / "test_a.py").write_text(
+        dedent(f"""\
+        import pathlib
+        import pytest
+        def tried(name):
+            with open({str(tmp_path)!r} + "/tries", "a") as tries:
+                tries.write(name + "\\n")
+            return pathlib.Path({str(tmp_path)!r}, "tries").read_text().count(name)
+        @pytest.mark.parametrize("word", ["a b/c", "d"])
+        def test_second_try(word):
+            assert word == "d" or tried("second") == 2
+        def test_never():
+            assert tried("never") == 9, "as always"
+        """)
+    )
+    outcome, held = suites._pytest(context(False, tmp_path / "work"), folder, [folder])
+    assert (outcome.proved, held) == (2, {"test_a": 2})
+    assert len(outcome.failures) == 1 and "test_never is red: AssertionError" in outcome.failures[0]
+    [note] = outcome.notes
+    assert "at the second try" in note and "test_a::test_second_try[a b/c] is red" in note
+    assert sorted((tmp_path / "tries").read_text().split()) == ["never"] * 2 + ["second"] * 2
 
 
 def test_the_warnings_of_mkdocs_are_the_failures() -> None:
