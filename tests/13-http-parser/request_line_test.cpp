@@ -200,6 +200,8 @@ TEST_CASE("13.1 the target's authority comes before Host", "[13.1]") {
     CHECK(host_of("GET http://b:81/x HTTP/1.1", "Host: a\r\n") == "b:81");
     CHECK(host_of("GET http://b HTTP/1.0", "") == "b");
   }
+  UNSCOPED_INFO("rfc9112, 3.2.3: the target of CONNECT is an authority, and comes before Host");
+  CHECK(host_of("CONNECT b:443 HTTP/1.1", "Host: a\r\n") == "b:443");
   INFO("Host has to be there and to be right all the same");
   CHECK(host_of("GET http://b/ HTTP/1.1", "") == "400");
   CHECK(host_of("GET http://b/ HTTP/1.1", "Host: a b\r\n") == "400");
