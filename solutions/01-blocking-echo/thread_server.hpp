@@ -46,7 +46,7 @@ class thread_server {
   // call wait_for_a_session_to_end(). If the listener is broken, common::throw_errno("accept").
   // After stop() run() returns, whatever the failure is: accept4() fails with EINVAL, as if the
   // listener were broken, or still with EMFILE. A client that is accepted during stop() may get a
-  // session. accept_failure::nothing_waiting does not occur, because the listener blocks.
+  // session, or be closed. accept_failure::nothing_waiting does not occur: the listener blocks.
   void run() {
     // --8<-- [start:task-01-4]
     while (!stopping_) {
@@ -76,9 +76,9 @@ class thread_server {
   };
   using session_place = std::list<session>::iterator;
 
-  // Adds `client` to sessions_, together with the std::thread that runs converse() for it. That
-  // thread must not find its entry incomplete. sessions_.insert() returns the entry's place, which
-  // you pass to converse(). If the system has no thread left, drop() this client and go on.
+  // Inserts `client` into sessions_ with an empty handle, `std::thread{}`. Then stores there the
+  // thread that runs converse(), which must not find its entry incomplete. insert() returns the
+  // place to pass to converse(). If the system has no thread left, drop() this client and go on.
   void start_session(common::unique_fd client) {
     // --8<-- [start:task-01-4b]
     const std::lock_guard lock{mutex_};  // the new thread waits here until its entry is complete
@@ -112,7 +112,7 @@ class thread_server {
     const std::lock_guard lock{mutex_};
     assert(self != sessions_.end() && "this is no entry: keep the iterator that insert returns");
     assert(self->thread.joinable() &&
-           "no thread here to join: detached, stored too late, or `self` captured by reference?");
+           "no thread here to join: detached, stored late, ended twice, or `self` a reference?");
     ended_.push_back(std::move(self->thread));
     sessions_.erase(self);
     dropping_ = false;
