@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
@@ -56,6 +57,12 @@ std::size_t unread_bytes(int socket) {
 void fill(int socket) {
   const std::string chunk(4096, 'f');
   while (::send(socket, chunk.data(), chunk.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) continue;
+}
+
+// A blocking call that has waited this long fails with EAGAIN.
+void limit_waits(int socket, int option) {
+  const ::timeval limit{.tv_sec = 0, .tv_usec = 20'000};
+  common::check(::setsockopt(socket, SOL_SOCKET, option, &limit, sizeof limit), "setsockopt");
 }
 
 struct send_outcome {
@@ -235,6 +242,20 @@ TEST_CASE("01.2 a send that fails for any reason but a signal is not tried again
   CHECK(sending.get().result == blocking::sent::failed);
 }
 
+TEST_CASE("01.2 a send that has waited as long as its socket allows is a failure", "[01.2]") {
+  const course_test::socket_pair sockets = unix_pair({.send_buffer_bytes = 4096});
+  limit_waits(sockets.theirs.get(), SO_SNDTIMEO);
+  fill(sockets.theirs.get());
+  const std::string message = "is there ever room?";
+  auto sending = send_in_background(sockets.theirs.get(), message);
+  UNSCOPED_INFO(
+      "send_all has not returned: send() fails with EAGAIN each time the socket's SO_SNDTIMEO has "
+      "passed, and the peer may never read. Only EINTR is worth another try");
+  REQUIRE(sending.finished(2s));
+  UNSCOPED_INFO("send() failed with EAGAIN, and no byte went out: say sent::failed");
+  CHECK(sending.get().result == blocking::sent::failed);
+}
+
 TEST_CASE("01.3 one byte is echoed while the peer waits for it", "[01.3]") {
   const course_test::socket_pair sockets = tcp_pair();
   background<blocking::ending> echoing{
@@ -284,6 +305,22 @@ TEST_CASE("01.3 two conversations at once do not share a buffer", "[01.3]") {
       "bytes of another conversation were echoed: is the buffer static? Each call of "
       "echo_until_eof needs one of its own, on its thread's stack");
   CHECK(read_up_to(first.ours.get(), bytes) == first_message);
+}
+
+TEST_CASE("01.3 an echo that goes out in parts is sent to its end", "[01.3]") {
+  const std::string message = pattern(5, blocking::buffer_bytes);
+  const course_test::socket_pair sockets = unix_pair({.send_buffer_bytes = 4096});
+  REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of(message)) == blocking::sent::all);
+  background<blocking::ending> echoing{
+      sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
+  REQUIRE(readable_within(sockets.ours.get(), 2s));
+  echoing.interrupt();  // the send() of the echo waits with a part of it sent, and returns the size
+  const std::string received = read_up_to(sockets.ours.get(), message.size());
+  constexpr const char* rest_not_echoed =
+      "a signal made the echo's send() return with a part of it sent, and the rest never went out: "
+      "send the echo with send_all, which goes on from there";
+  UNSCOPED_INFO((received.size() < message.size() ? rest_not_echoed : sent_twice));
+  CHECK(compare_bytes(received, message) == identical);
 }
 
 TEST_CASE("01.3 bytes that arrived before the FIN are echoed before the end", "[01.3]") {
@@ -339,6 +376,19 @@ TEST_CASE("01.3 any failure of recv but a signal is peer_gone, and not only a re
   UNSCOPED_INFO(
       "recv() returned -1 with ENOTCONN, and no FIN came: only 0 is peer_finished, whatever errno "
       "says after -1");
+  CHECK(echoing.get() == blocking::ending::peer_gone);
+}
+
+TEST_CASE("01.3 a peer that is silent for longer than its socket allows is gone", "[01.3]") {
+  const course_test::socket_pair sockets = unix_pair();
+  limit_waits(sockets.theirs.get(), SO_RCVTIMEO);
+  background<blocking::ending> echoing{
+      sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
+  UNSCOPED_INFO(
+      "echo_until_eof has not returned: recv() fails with EAGAIN each time the socket's "
+      "SO_RCVTIMEO has passed. Only EINTR is worth another try");
+  REQUIRE(echoing.finished(2s));
+  UNSCOPED_INFO("recv() returned -1 with EAGAIN, and no FIN came: only 0 is peer_finished");
   CHECK(echoing.get() == blocking::ending::peer_gone);
 }
 

@@ -11,9 +11,15 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <system_error>
 
+#include "background.hpp"
 #include "client.hpp"
 #include "fd_scope.hpp"
+#include "refuse_calls.hpp"
 #include "socket_pair.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+using course_test::background;
 
 namespace {
 
@@ -24,8 +30,18 @@ int option_of(int socket, int level, int option) {
   return value;
 }
 
-common::unique_fd open_listener() {
-  common::unique_fd listener = blocking::open_listener("127.0.0.1", 0);
+common::unique_fd open_listener(const std::string& host = "127.0.0.1") {
+  common::unique_fd listener;
+  try {
+    listener = blocking::open_listener(host, 0);
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::invalid_argument) {
+      UNSCOPED_INFO(
+          "bind() takes no socket that has a port already: was listen() called first? It gives a "
+          "socket without an address a port of its own");
+    }
+    throw;
+  }
   UNSCOPED_INFO(
       "open_listener() returned a descriptor that is closed already: a second unique_fd was made "
       "of its number, and the first one closed it. Return the unique_fd itself");
@@ -68,7 +84,7 @@ TEST_CASE("01.1 a listener on port 0 is given a port and takes a client", "[01.1
 }
 
 TEST_CASE("01.1 the listener has the address that it was given, and no other", "[01.1]") {
-  const common::unique_fd listener = blocking::open_listener("127.0.0.2", 0);
+  const common::unique_fd listener = open_listener("127.0.0.2");
   UNSCOPED_INFO(
       "the socket is bound to another address, so other clients reach it than the caller meant: "
       "give bind() `address`, which holds host and port. INADDR_ANY would let in every network");
@@ -89,11 +105,9 @@ TEST_CASE("01.1 a port in use is an error that names bind, the address and the r
   UNSCOPED_INFO(
       "bind() fails here: check its result, and name the address: common::check(…, \"bind "
       "HOST:PORT\"), with the port as it was given, not in network byte order");
-  CHECK_THROWS_MATCHES(
-      blocking::open_listener("127.0.0.1", port), std::system_error,
-      Catch::Matchers::MessageMatches(
-          Catch::Matchers::ContainsSubstring("bind 127.0.0.1:" + std::to_string(port)) &&
-          Catch::Matchers::ContainsSubstring("EADDRINUSE")));
+  CHECK_THROWS_MATCHES(blocking::open_listener("127.0.0.1", port), std::system_error,
+                       MessageMatches(ContainsSubstring("bind 127.0.0.1:" + std::to_string(port)) &&
+                                      ContainsSubstring("EADDRINUSE")));
 }
 
 TEST_CASE("01.1 a listener that cannot be opened leaves no descriptor behind", "[01.1]") {
@@ -103,6 +117,24 @@ TEST_CASE("01.1 a listener that cannot be opened leaves no descriptor behind", "
   CHECK_THROWS_AS(blocking::open_listener("127.0.0.1", course_test::port_of(first.get())),
                   std::system_error);
   UNSCOPED_INFO("bind() failed and the socket is still open: put it into a unique_fd at once");
+  CHECK(fds.leaked() == "");
+}
+
+TEST_CASE("01.1 a listen that fails is an error that names it, and leaves no descriptor behind",
+          "[01.1]") {
+  const course_test::fd_scope fds;
+  // The kernel refuses listen() to this thread only: EADDRINUSE, as when another one was faster.
+  background<void> opening{[] {
+                             course_test::refuse_listen(EADDRINUSE);
+                             (void)blocking::open_listener("127.0.0.1", 0);
+                           },
+                           [] {}};
+  REQUIRE(opening.finished());
+  UNSCOPED_INFO("listen() failed, and open_listener() does not say so: check its result, too");
+  CHECK_THROWS_MATCHES(
+      opening.get(), std::system_error,
+      MessageMatches(ContainsSubstring("listen") && ContainsSubstring("EADDRINUSE")));
+  UNSCOPED_INFO("listen() failed and the socket is still open: put it into a unique_fd at once");
   CHECK(fds.leaked() == "");
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <memory>
 #include <stdexcept>
@@ -25,11 +26,26 @@
 
 namespace course_test {
 
+// A thread that is lost ends the program; this says so.
+inline void name_lost_threads() {
+  static const std::terminate_handler before = std::set_terminate([] {
+    if (std::current_exception() == nullptr) {
+      std::fputs(
+          "a std::thread was destroyed or overwritten before anybody had joined it: store each in "
+          "the entry of its own client, at the place that insert returned\n",
+          stderr);
+    }
+    before();
+  });
+}
+
 // The server, whose destructor waits for its sessions; one that waits for ever is left behind.
 class guarded_server {
  public:
   explicit guarded_server(common::unique_fd listener)
-      : server_{std::make_shared<blocking::thread_server>(std::move(listener))} {}
+      : server_{std::make_shared<blocking::thread_server>(std::move(listener))} {
+    name_lost_threads();
+  }
   guarded_server(guarded_server&&) = delete;
   ~guarded_server() {
     const background<void> end{[last = std::move(server_)]() mutable { last.reset(); }, [] {}};
@@ -37,7 +53,8 @@ class guarded_server {
     if (end.finished(end_deadline) || failing) return;
     FAIL_CHECK(
         "the server cannot end: it waits for a session that is in sessions_ and has no thread, or "
-        "whose socket is no longer in its entry, where the destructor looks for it");
+        "whose socket is no longer in its entry, where the destructor looks for it, or that locks "
+        "mutex_ in converse(), although end_session() locks it, too");
   }
 
   [[nodiscard]] std::shared_ptr<blocking::thread_server> get() const { return server_; }

@@ -76,4 +76,8 @@ void refuse_epoll_ctl(int operation, int error) {
   refuse_call_with(__NR_epoll_ctl, static_cast<std::uint32_t>(operation), error);
 }
 
+void refuse_listen(int error) {
+  refuse_call(__NR_listen, error);
+}
+
 }  // namespace course_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A kernel that refuses io_uring, or room in epoll, to one thread.
+// A kernel that refuses io_uring, room in epoll, or listen() to one thread.
 // Lifetime the filter stays until its thread has ended; programs that the thread starts inherit it.
 // Threads  only the calling one is filtered, so call it in a thread or in a child of your own.
 // Errors   std::system_error if the kernel refuses the filter.
@@ -20,5 +20,8 @@ void refuse_io_uring_register(unsigned opcode, int error);
 
 // The same for one operation of epoll_ctl: with ENOSPC, no descriptor more can be watched.
 void refuse_epoll_ctl(int operation, int error);
+
+// The same for listen: with EADDRINUSE, another socket listens on the port since our bind.
+void refuse_listen(int error);
 
 }  // namespace course_test
