@@ -223,8 +223,7 @@ TEST_CASE("01.4 the log says when a client is dropped because there is no thread
   const std::string log =
       course_test::logged_by([&] { (void)client{server.port()}.wait_for_end(2s); });
   UNSCOPED_INFO(
-      "a client was cut, and the log does not say why: call drop(), which writes a line, and do "
-      "not "
+      "a client was cut, and the log does not say why: call drop(), which logs it, and do not "
       "take the entry out of sessions_ yourself");
   CHECK_THAT(log, ContainsSubstring("no thread for new clients"));
 }
