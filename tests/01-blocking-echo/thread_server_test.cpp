@@ -204,9 +204,9 @@ TEST_CASE("01.4 a client for whom there is no thread is dropped, and the others 
   {
     const course_test::refused_threads no_more;
     UNSCOPED_INFO(
-        "std::thread's constructor threw std::system_error, and it ended the server: was it not "
-        "caught, or thrown again, or the wrong client dropped? Catch it where the thread is made, "
-        "and drop() the place that insert returned");
+        "std::thread's constructor threw std::system_error, and it ended the server: catch it "
+        "where the thread is made. If you do: is it thrown again, or is the entry that you drop() "
+        "not at the place that insert returned?");
     const course_test::ending end = client{server.port()}.wait_for_end(2s);
     REQUIRE_NOTHROW(server.check_running());
     UNSCOPED_INFO("nobody will ever serve this client: drop() it, which closes its socket");
