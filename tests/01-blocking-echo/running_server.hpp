@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A thread_server inside the test program, where its system calls can be scripted.
 // Owns     the server, its listener, and the thread in its run().
-// Lifetime the constructor returns once a first client was served, and the server asks for the next
-//          one; the destructor stops the server and says so if that does not end.
+// Lifetime the constructor returns once a first client was served and let go, and the server asks
+//          for the next one; the destructor stops the server and says so if that does not end.
 // Threads  one thread calls.
 // Errors   the constructor throws what run() threw, such as the TODO of an unwritten task.
 #pragma once
@@ -53,8 +53,7 @@ class guarded_server {
     if (end.finished(end_deadline) || failing) return;
     FAIL_CHECK(
         "the server cannot end: it waits for a session that is in sessions_ and has no thread, or "
-        "whose socket is no longer in its entry, where the destructor looks for it, or that locks "
-        "mutex_ in converse(), although end_session() locks it, too");
+        "whose socket is no longer in its entry, where the destructor looks for it");
   }
 
   [[nodiscard]] std::shared_ptr<blocking::thread_server> get() const { return server_; }
@@ -104,6 +103,12 @@ class running_server {
       FAIL(
           "the first client has no echo: are the tests of 01.2 and 01.3 green, and does converse() "
           "call echo_until_eof?");
+    }
+    first.shutdown_write();
+    if (first.wait_for_end(step_deadline) == ending::still_open) {
+      FAIL(
+          "the first client has gone, and its connection stays open: end_session() closes it. Does "
+          "converse() call it, and without mutex_, which end_session() locks?");
     }
     // One accept brought `first`. A script begins with the next one only if that sleeps already.
     (void)eventually(next_accept_deadline, [&] { return accepts_begun() >= begun_before_ + 2; });
