@@ -250,7 +250,7 @@ def _show_table(
     for sentence in not_looked_at([verdict.item for verdict in verdicts], items):
         console.out.print(sentence)
     failed = [verdict.item.name for verdict in verdicts if not verdict.outcome.holds]
-    took = f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+    took = "{} min {} s".format(*divmod(round(seconds), 60))
     if stopped_before:
         console.out.print(f"Stopped at the first failure; {stopped_before} items were left.")
     if not failed:
