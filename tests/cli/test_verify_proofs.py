@@ -672,7 +672,7 @@ def test_a_test_that_fails_beside_others_is_run_again_alone(tmp_path: Path) -> N
             assert tried("never") == 9, "as always"
         """)
     )
-    outcome, held = suites._pytest(context(False, tmp_path / "work"), folder, [folder])
+    outcome, held = suites._pytest(context(False, tmp_path / "work"), folder, [folder], 2)
     assert (outcome.proved, held) == (2, {"test_a": 2})
     assert len(outcome.failures) == 1 and "test_never is red: AssertionError" in outcome.failures[0]
     [note] = outcome.notes

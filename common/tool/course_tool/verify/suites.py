@@ -43,18 +43,19 @@ def prove_tool(context: Context) -> Outcome:
     """
     memory = Memory(context, "tool", sys.version)
     outcome = Outcome("tests")
-    markers = ["not reads_course", "reads_course and not slow"]
+    # Most tests of the tool wait for what they have started; a benchmark needs its processors.
+    jobs = {"not reads_course": 2 * cores(), "reads_course and not slow": cores()}
     if context.options.thorough:
-        markers.append("slow")
+        jobs["slow"] = cores()
     else:
         outcome.notes.append("chapter 01 is built as a student does with --all")
-    for marker in markers:
+    for marker in jobs:
         contents = {file: _content_of(file) for file in _files_with(marker)}
         unknown = [file for file in contents if not memory.holds(marker, contents[file])]
         if not unknown:
             continue
         built = builds.lend(BuildFolder("release").path)
-        part, counts = _pytest(context, TESTS / "cli", unknown, marker, built)
+        part, counts = _pytest(context, TESTS / "cli", unknown, jobs[marker], marker, built)
         outcome.proved += part.proved
         outcome.fail_all(part.failures)
         outcome.notes += part.notes
@@ -92,7 +93,7 @@ def prove_pages(context: Context) -> Outcome:
     folder, env = TESTS / "site", {"COURSE_VERIFY_WORK": str(context.work)}
     saw_some = (context.work / "known" / "pages-seen").is_dir()
     outcome = _unless_known(
-        context, "pages", lambda: _pytest(context, folder, [folder], env=env)[0]
+        context, "pages", lambda: _pytest(context, folder, [folder], cores(), env=env)[0]
     )
     if saw_some:
         outcome.notes.append(
@@ -119,6 +120,7 @@ def _pytest(
     context: Context,
     folder: Path,
     what: Sequence[Path],
+    jobs: int,
     marker: str = "",
     env: Mapping[str, str] | None = None,
 ) -> tuple[Outcome, Counter[str]]:
@@ -126,7 +128,7 @@ def _pytest(
     again, alone, as in check_all()."""
     outcome = Outcome(UNITS["pages"])
     name = f"pytest-{folder.name}{marker and '-'}{marker.replace(' ', '-')}"
-    own = ["-n", str(cores()), *(["-m", marker] if marker else [])]
+    own = ["-n", str(jobs), *(["-m", marker] if marker else [])]
     found = _found(context, folder, name, [*own, *what], env)
     bad = [test for test, sentence in found.items() if sentence]
     if 0 < len(bad) <= AGAIN_MAX:
