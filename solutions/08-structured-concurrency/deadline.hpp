@@ -67,7 +67,7 @@ class deadline_operations {
   }
 
  private:
-  // One of the in_flight_ operations has completed, in any order. The last completion resumes the
+  // One of the in_flight_ operations has completed; either may be first. The last one resumes the
   // frame.
   void one_completed() {
     // --8<-- [start:task-08-4c]

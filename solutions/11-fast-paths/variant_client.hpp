@@ -48,7 +48,7 @@ struct own_buffers {
 };
 
 // --8<-- [start:echo]
-// Echoes until the client sends no more or is lost, or a stop is asked for. `receive`, `send` and,
+// Echoes until the client sends no more, until it is lost, or until a stop. `receive`, `send` and,
 // in a kind that waits by a request of its own, `ready` make the requests.
 template <auto receive, auto send, auto... ready>
 task<> echo_by(variant_client client, std::span<std::byte> buffer) {

@@ -26,7 +26,7 @@ class request_parser {
  public:
   // --8<-- [start:steps]
   enum class step : std::uint8_t {
-    more,     // call again with the bytes that are left, when more have come behind them
+    more,     // call again with the bytes that are left, when more have come after them
     head,     // `head` is filled in, and its bytes are taken
     data,     // data() is the next part of the body, and its bytes are taken
     end,      // the request is over, even if it had no body; the next call begins the next one
