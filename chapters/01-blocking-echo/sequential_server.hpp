@@ -53,7 +53,7 @@ class sequential_server {
   common::unique_fd listener_;
   std::atomic<bool> stopping_ = false;
   std::mutex mutex_;
-  int current_ = -1;  // guarded by mutex_; -1 while nobody is served
+  int current_ = -1;  // guarded by mutex_; -1 while no client is served
 };
 
 }  // namespace blocking

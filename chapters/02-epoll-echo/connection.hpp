@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // One client of the epoll server: its socket, and the bytes that could not be sent to it yet.
 // Owns     the socket, and at most one scratch buffer's worth of unsent bytes.
-// Lifetime as long as its entry in the loop's table; the loop erases it when a call says closed.
+// Lifetime as long as its entry in the loop's table; the loop erases it when a call returns closed.
 // Threads  the loop's thread.
-// Errors   none thrown; a connection that fails says closed.
+// Errors   none thrown; when a connection fails, the call returns closed.
 // Rule     while bytes are unsent we do not read, so TCP stops a client that does not read its
 //          echoes, and that client takes no more memory than it has already.
 // See      recv(2), send(2), epoll(7)

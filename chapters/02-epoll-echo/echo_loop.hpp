@@ -96,10 +96,10 @@ class echo_loop {
     COURSE_TODO("02.1");
   }
 
-  // Lets the connection write if it waited for room, and read if it did not. Erases it if it says
-  // closed, and then uses it no more. If it waits for another event now, tells epoll by watch()
-  // with EPOLL_CTL_MOD; if not, makes no call. An error that epoll reports needs no case of its
-  // own, because the next send or recv returns it.
+  // Calls on_writable() if the client waited for room, else on_readable(). If that returns closed,
+  // erases the connection, and uses it no more. Otherwise, if the wanted event has changed, tells
+  // epoll by watch() with EPOLL_CTL_MOD; if not, makes no call. An error that epoll reports needs
+  // no case of its own, because the next send or recv returns it.
   void serve(int fd) {
     const auto found = connections_.find(fd);
     if (found == connections_.end()) return;  // the listener's event, after a stop has closed it

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view message = "0123456789";
 constexpr std::size_t read_bytes = 4;
-constexpr int wait_ms = 100;  // how long we give epoll_wait to have news
+constexpr int wait_ms = 100;  // how long epoll_wait waits for an event
 
 void watch(std::string_view name, std::uint32_t trigger) {
   std::array<int, 2> ends{};

@@ -23,8 +23,8 @@ namespace completion {
 
 using asio::ip::tcp;
 
-// Echoes until EOF or any other error. An operation with the token `or_error` stores it in `error`
-// and throws nothing; co_await gives the number of bytes. The operations are those of
+// Echoes until EOF or any other error. An operation with the token `or_error` stores its error in
+// `error`, and throws nothing; co_await gives the number of bytes. The operations are those of
 // callback_session. Its members are local variables here, and its two functions become one loop.
 inline asio::awaitable<void> echo(tcp::socket socket, open_sockets& sockets) {
   const open_sockets::entry entry{sockets, socket.native_handle()};

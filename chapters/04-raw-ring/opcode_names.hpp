@@ -2,7 +2,7 @@
 // The names of the kernel's numbers: operations, and the feature bits of a ring.
 // Lifetime the names are literals.
 // Errors   none: a number that is newer than these lists is returned as a number.
-// Rule     the numbers are the kernel's interface and never change, so a name is right for ever.
+// Rule     the numbers are the kernel's interface and never change, so a name is right forever.
 // See      io_uring_enter(2), io_uring_setup(2)
 #pragma once
 

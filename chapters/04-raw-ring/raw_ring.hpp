@@ -77,7 +77,7 @@ class raw_ring {
   // Returns the next completion, and only that: others stay in the queue. Does not enter the kernel
   // if one is there. If there is none, submits the SQEs that were taken, and sleeps until one has
   // come. You decide what to do after each value of `entered`. (Without a request in flight it
-  // would sleep for ever.)
+  // would sleep forever.)
   raw_completion wait() {
     COURSE_TODO("04.4");
   }

@@ -30,7 +30,7 @@ struct submission_view {
   std::uint32_t* flags = nullptr;  // the kernel writes: IORING_SQ_CQ_OVERFLOW and others
   std::uint32_t* array = nullptr;  // we write: the number of the SQE in each slot
   ::io_uring_sqe* sqes = nullptr;  // we write
-  std::uint32_t mask = 0;          // entries - 1, entries being a power of two
+  std::uint32_t mask = 0;          // entries - 1; entries is a power of two
   std::uint32_t entries = 0;
 };
 

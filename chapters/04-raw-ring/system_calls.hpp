@@ -33,7 +33,7 @@ namespace uring {
       ::syscall(__NR_io_uring_enter, ring_fd, to_submit, wanted, flags, nullptr, std::size_t{0}));
 }
 
-// 0 or more, by opcode; `argument` and `count` mean what the opcode says they mean.
+// 0 or more, by opcode. What `argument` and `count` mean depends on the opcode, too.
 [[nodiscard]] inline int register_with(int ring_fd, unsigned opcode, void* argument,
                                        unsigned count) noexcept {
   return or_errno(::syscall(__NR_io_uring_register, ring_fd, opcode, argument, count));

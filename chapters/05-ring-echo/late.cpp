@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // 05-late: a recv completes after its connection was closed and its descriptor's number was given
-// to the next client. Whom does the completion find?
+// to the next client. To which client does the completion lead?
 //
 //   ./course run 05:late
 #include <array>

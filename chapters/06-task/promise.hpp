@@ -94,7 +94,7 @@ class promise<T, Word>::awaiter {
   // was faster, leaves nothing and returns false, so the coroutine continues at once.
   bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
     assert(!promise_.somebody_waits() && "two coroutines await one promise");
-    waiting_ = awaiting.address();  // first: after the exchange the frame may go on, and be gone
+    waiting_ = awaiting.address();  // first: after the exchange the frame may run, and end
     COURSE_TODO("06.5");
   }
 

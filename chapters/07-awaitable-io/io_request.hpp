@@ -58,7 +58,7 @@ template <typename Byte>
   return bytes.first(std::min(bytes.size(), transfer_bytes_max));
 }
 
-// A request under way, at an address that the kernel knows. It refers to the io_request, which
+// A request under way, at an address that the kernel holds. It refers to the io_request, which
 // stays in the awaiting frame until co_await has returned.
 template <typename Prepare>
 class io_awaiter : public io_operation {
@@ -73,8 +73,8 @@ class io_awaiter : public io_operation {
   bool await_ready() const noexcept { return false; }
 
   // Remembers the coroutine that the completion will resume, and starts the request by its `io` and
-  // with its own `prepare` (a copy would die before the request is submitted). Returns what start()
-  // returned: true suspends the coroutine, false means that the request was canceled before.
+  // with its own `prepare` (a copy would be gone when the request is submitted). Returns the result
+  // of start(): true suspends the coroutine, false means that the request was canceled before.
   bool await_suspend(std::coroutine_handle<> awaiting) {
     COURSE_TODO("07.2");
   }

@@ -47,7 +47,7 @@ task<bool> catch_ball(io_context& context, int from, std::int64_t& ball) {
   co_return caught.or_throw("read") == sizeof ball;  // 0 is EOF: no ball will come any more
 }
 
-// Serves the ball, and closes its pipe after the last round. EOF tells the other task of the end.
+// Serves the ball, and closes its pipe after the last round. At EOF the other task ends, too.
 task<> ping(io_context& context, common::unique_fd in, common::unique_fd out, std::int64_t rounds,
             score& count) {
   for (std::int64_t round = 0; round < rounds; ++round) {

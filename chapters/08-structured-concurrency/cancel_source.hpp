@@ -81,7 +81,7 @@ class cancel_source final : public canceler, private cancel_target {
   }
 
   // Starts a request that cancels `target`, which is in flight: io_uring_prep_cancel64() with no
-  // flags. The kernel knows the target by its user_data, the operation's address. Nobody needs the
+  // flags. The kernel finds the target by its user_data, the operation's address. No code needs the
   // cancel's own result (start_unheard): the target's completion tells how the target ended.
   void ask_to_end(const io_operation& target) {
     COURSE_TODO("08.3");

@@ -63,7 +63,7 @@ class deadline_operations {
   }
 
  private:
-  // One of the in_flight_ operations has completed, in any order. The last completion resumes the
+  // One of the in_flight_ operations has completed; either may be first. The last one resumes the
   // frame.
   void one_completed() {
     COURSE_TODO("08.4");

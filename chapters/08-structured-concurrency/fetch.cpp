@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   flags.add("--window", window, 1, 1000, "How many are in flight at most");
   flags.add("--timeout-ms", timeout_ms, 1, 86'400'000, "How long one of them may take");
   flags.add("--fail-fast", fail_fast, "The first failure cancels the others");
-  flags.add("--bodies", bodies, "Print the bodies, in order, and not the lines");
+  flags.add("--bodies", bodies, "Print the bodies in order, not the lines");
   return common::program_main(argc, argv, flags, [&] {
     std::vector<uring::http::get_request> requests;
     requests.reserve(addresses.size());

@@ -99,7 +99,7 @@ struct joined_frame::promise_type {
 };
 
 // Awaits `joined` by as_outcome(), which does not throw, and keeps its outcome. If the task threw,
-// first tells counter.failed(), and then cancels `others`, because the cancel may throw, too.
+// first calls counter.failed(), and then cancels `others`, because the cancel may throw, too.
 template <typename T>
 joined_frame join_or_cancel(join_counter& counter, cancel_source& others, task<T> joined,
                             outcome<T>& into) {

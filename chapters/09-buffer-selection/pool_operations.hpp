@@ -19,7 +19,7 @@ namespace uring {
 
 // The lease of the buffer that a completion has taken, or an empty one. The completion has taken a
 // buffer only if IORING_CQE_F_BUFFER is set. Then the flags have the buffer's id above
-// IORING_CQE_BUFFER_SHIFT, and the pool lends it. A failed or canceled recv is no exception.
+// IORING_CQE_BUFFER_SHIFT, and the pool lends it. This holds for a failed or canceled recv, too.
 [[nodiscard]] inline buffer_lease take_buffer(buffer_pool& pool, const completion& done) {
   COURSE_TODO("09.2");
 }

@@ -27,7 +27,7 @@ struct prepare_accept_stream {
   int listener;
 
   // One accept for all clients to come, by io_uring_prep_multishot_accept(). Ask for no address:
-  // the next client's would overwrite it. SOCK_CLOEXEC keeps the descriptors from child programs.
+  // the next client would overwrite it. SOCK_CLOEXEC keeps the descriptors from child programs.
   void operator()(::io_uring_sqe& sqe) const {
     COURSE_TODO("10.1");
   }

@@ -135,7 +135,7 @@ int main(int argc, char** argv) {
             "System calls; one request at a time; chains; chains that complete once");
   flags.add("--files", how.files, {"memory", "devices"},
             "Two files in memory, or /dev/zero and /dev/null");
-  flags.add("--named-by", how.named_by, {"slots", "descriptors"}, "How requests name them");
+  flags.add("--named-by", how.named_by, {"slots", "descriptors"}, "How requests name files");
   std::int64_t count = 100'000;
   flags.add("--count", count, 1, 1'000'000'000, "How many blocks of 4 KiB");
   const uring::ring_command_line ring{flags};

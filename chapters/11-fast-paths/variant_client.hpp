@@ -47,7 +47,7 @@ struct own_buffers {
   std::size_t bytes;
 };
 
-// Echoes until the client sends no more or is lost, or a stop is asked for. `receive`, `send` and,
+// Echoes until the client sends no more, until it is lost, or until a stop. `receive`, `send` and,
 // in a kind that waits by a request of its own, `ready` make the requests.
 template <auto receive, auto send, auto... ready>
 task<> echo_by(variant_client client, std::span<std::byte> buffer) {

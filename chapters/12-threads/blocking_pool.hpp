@@ -58,7 +58,7 @@ class blocking_pool {
    private:
     // On the context's thread. Loads traveler_ with acquire order, and resumes that coroutine. The
     // acquire pairs with the release in await_suspend(): the kernel orders the two by the message,
-    // but the rules of C++ do not know this.
+    // but the rules of C++ do not cover that.
     void on_message(const message&) override {
       COURSE_TODO("12.5");
     }

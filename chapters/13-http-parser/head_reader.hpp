@@ -31,7 +31,7 @@ class line_reader {
   // behind it. At most `bytes_max` bytes may stand before the CR. A longer line is too_long as soon
   // as that is certain, and bytes behind the limit must not change the answer. find_control()
   // returns the position of the control byte, or the size of its text if there is none. Store in
-  // seen_ how many bytes of the line were looked at, the CR not included.
+  // seen_ the number of the line's bytes that were looked at, without the CR.
   line_state look(std::string_view text, std::size_t bytes_max) {
     COURSE_TODO("13.2");
   }

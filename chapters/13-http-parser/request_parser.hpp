@@ -25,7 +25,7 @@ namespace uring::http {
 class request_parser {
  public:
   enum class step : std::uint8_t {
-    more,     // call again with the bytes that are left, when more have come behind them
+    more,     // call again with the bytes that are left, when more have come after them
     head,     // `head` is filled in, and its bytes are taken
     data,     // data() is the next part of the body, and its bytes are taken
     end,      // the request is over, even if it had no body; the next call begins the next one

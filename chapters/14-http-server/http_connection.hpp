@@ -83,7 +83,7 @@ class http_connection {
   // parser_.next(rest, site_.head) returns a step:
   //   head     Stop its limit: link_.limit.stop(). If answers_.at_once(site_.head), go on. If not,
   //            the request has to wait: copy its head, the bytes that next() took, to slow_head_.
-  //   data     A part of a body. It does not come here, because a request with a body has to wait.
+  //   data     A part of a body. This does not occur here: a request with a body has to wait.
   //   end      A request is over. Go on.
   //   more     The rest is not a whole request.
   //   refused  Call answers_.refuse_all() with parser_.why().status, and then say goodbye.

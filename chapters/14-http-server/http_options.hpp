@@ -43,7 +43,7 @@ class http_command_line {
     flags.add("--head-bytes-max", head_bytes_, 256, 1024 * 1024, "A request's line and fields");
     flags.add("--body-bytes-max", body_bytes_, 0, gib, "A request's body");
     flags.add("--idle-timeout-ms", idle_ms_, 10, day_ms, "For a request's first byte");
-    flags.add("--head-timeout-ms", head_ms_, 10, day_ms, "From there to the end of its head");
+    flags.add("--head-timeout-ms", head_ms_, 10, day_ms, "From that byte to the end of the head");
     flags.add("--body-timeout-ms", body_ms_, 10, day_ms, "For all of its body");
     flags.add("--file-timeout-ms", file_ms_, 10, day_ms, "For the disk");
     flags.add("--write-timeout-ms", write_ms_, 10, day_ms, "If a client acknowledges nothing");

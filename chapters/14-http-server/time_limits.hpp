@@ -71,7 +71,7 @@ class time_limit : public list_link {
     not_taken_ = none_known;
     started_ = coarse_now();
     waits_for_ = what;
-    source_.emplace(child_of{above_});  // the one before may have been canceled
+    source_.emplace(child_of{above_});  // the previous source may be canceled
     all_.list(what).push_back(*this);
     if (what == wait_for::request && all_.nobody_idles_) end();
   }
@@ -131,9 +131,9 @@ inline void time_limits::sweep(limit_clock::time_point now) {
   }
 }
 
-// Takes each limit that is over by now, by is_over_at(), out of `list`. Look at no more limits than
-// you must, because there may be ten thousand. Call start_again() if the client is slow, which
-// has_taken_something() tells, and end() if it is gone. A list has empty(), front(), pop_front().
+// Takes out of `list` each limit for which is_over_at() is true. Look at no more limits than you
+// must, because there may be ten thousand. If has_taken_something(), the client is only slow: call
+// start_again(). Otherwise call end(). A list has empty(), front(), pop_front().
 inline void time_limits::end_those_over(running& list, std::chrono::milliseconds length,
                                         limit_clock::time_point now) {
   COURSE_TODO("14.4");

@@ -48,8 +48,9 @@ class probe_answer {
   // --8<-- [end:task-04-2]
 }
 
-// Whether the kernel knows this operation. The kernel has filled in the first `ops_len` entries of
-// the array `ops`. If it knows an operation, that entry's `flags` have IO_URING_OP_SUPPORTED.
+// Whether the kernel supports this operation. The kernel has filled in the first `ops_len` entries
+// of the array `ops`. If it supports an operation, that entry's `flags` have
+// IO_URING_OP_SUPPORTED.
 [[nodiscard]] inline bool knows(const probe_answer& answer, unsigned opcode) noexcept {
   // --8<-- [start:task-04-2b]
   const ::io_uring_probe& probe = answer.get();

@@ -77,8 +77,8 @@ class ring_echo {
   }
 
   // Finds the connection that this recv or send belongs to, by connections_.find(). If it is still
-  // there, tells it how the operation went, by on_recv(res) or on_send(res), and does what the
-  // answer says: request_recv(), request_send() or remove().
+  // there, passes it the result, by on_recv(res) or on_send(res), and does what the returned `next`
+  // asks for: request_recv(), request_send() or remove().
   void advance(const tag& from, std::int32_t res) {
     // --8<-- [start:task-05-2]
     ring_connection* const client = connections_.find(from.whose);

@@ -97,7 +97,7 @@ class promise<T, Word>::awaiter {
   // was faster, leaves nothing and returns false, so the coroutine continues at once.
   bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
     assert(!promise_.somebody_waits() && "two coroutines await one promise");
-    waiting_ = awaiting.address();  // first: after the exchange the frame may go on, and be gone
+    waiting_ = awaiting.address();  // first: after the exchange the frame may run, and end
     // --8<-- [start:task-06-5]
     void* found = nobody;
     return promise_.state_.compare_exchange_strong(
