@@ -21,7 +21,7 @@ from live_course import wait_until
 
 from course_tool import builds, processes, syscalls
 from course_tool.bench import commands, counts, loadgen, procfs, report, speed
-from course_tool.bench.commands import Options
+from course_tool.bench.options import Options
 from course_tool.bench.loadgen import LoadSpec
 from course_tool.bench.machine import Pinning
 from course_tool.bench.subjects import Subject, Whose
@@ -459,7 +459,8 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path, generator: Path) -> Non
     name, _, value = mark.partition("=")
     code = (
         "from pathlib import Path; from course_tool.bench import commands; "
-        f"commands.run_bench(commands.Options('01', solution=True, out=Path({str(tmp_path)!r})))"
+        "from course_tool.bench.options import Options; "
+        f"commands.run_bench(Options('01', solution=True, out=Path({str(tmp_path)!r})))"
     )
     environment = os.environ | {name: value, "PYTHONPATH": str(ROOT / "common" / "tool")}
     with subprocess.Popen(

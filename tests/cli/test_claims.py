@@ -11,7 +11,7 @@ import pytest
 from course_tool import builds
 from course_tool.bench import claims, claims_run, counts, report, speed
 from course_tool.bench.claims import Figure, Verdict, judge_counts, judge_ratio
-from course_tool.bench.commands import Options
+from course_tool.bench.options import Options
 from course_tool.bench.spread import Spread
 from course_tool.errors import CourseError
 

@@ -308,10 +308,11 @@ def bench(
         ./course bench --claims poll-before-recv
     """
     from course_tool.bench import commands
+    from course_tool.bench.options import Options
 
     named = tuple(names or ()) if claims else ()
     chapter = None if claims else " ".join(names or ()) or None
-    options = commands.Options(
+    options = Options(
         chapter, ladder, matrix, claims, solution, rounds, quick, out, named, json
     )
     raise typer.Exit(commands.run(options, yes=yes))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -25,14 +24,12 @@ from course_tool.bench.claims import (
 )
 from course_tool.bench.loadgen import LoadSpec
 from course_tool.bench.machine import Pinning, allow_descriptors, describe, describe_build, pinned
+from course_tool.bench.options import Options
 from course_tool.bench.spread import summarize
 from course_tool.bench.subjects import Subject, Whose
 from course_tool.chapters import Count, Timing
 from course_tool.errors import CourseError
 from course_tool.paths import relative
-
-if TYPE_CHECKING:
-    from course_tool.bench.commands import Options
 
 WARMUP_S = 0.3
 NAME = "claims.json"
