@@ -390,7 +390,12 @@ def test_the_tools_tests_are_run_again_if_something_that_they_read_changes(
         return of_files(*(f"solutions/{name}" for name in names))
 
     def run(
-        _context: Context, _folder: Path, what: Sequence[Path], _jobs: int, marker: str, _env: object
+        _context: Context,
+        _folder: Path,
+        what: Sequence[Path],
+        _jobs: int,
+        marker: str,
+        _env: object,
     ) -> tuple[Outcome, Counter[str]]:
         ran.append((marker, {file.name for file in what}))
         bad = ["a test is red"] if "red" in content.values() else []
