@@ -30,6 +30,7 @@
 #include "request_route.hpp"
 #include "response_writer.hpp"
 #include "send_blocks.hpp"
+#include "site_root.hpp"
 #include "small_file.hpp"
 
 namespace uring::http {
@@ -85,8 +86,9 @@ class peer_answers {
   void file(const request_head& head, const answer_frame& frame, std::string_view path) {
     peer_file got = site_.look_up(path);
     if (got.small != nullptr) return small(head, frame, *got.small);
-    if (got.found.status == 301) return redirect(head, frame, path);
-    if (got.found.status != 200) return short_text(got.found.status, frame);
+    const int status = status_at(path, got.found);
+    if (status == 301) return redirect(head, frame, path);
+    if (status != 200) return short_text(status, frame);
     const file_validators has{got.found.facts};
     const std::uint64_t bytes = got.found.facts.bytes;
     const file_selection part = select_bytes(head, has, bytes, now_s());
