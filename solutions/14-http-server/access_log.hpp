@@ -88,8 +88,8 @@ class access_log {
     std::array<char, 40> when{};
     (void)std::strftime(when.data(), when.size(), "[%d/%b/%Y:%H:%M:%S +0000]", &utc);
     lines_.append(client).append(" - - ").append(when.data()).append(" \"");
-    lines_.append(escaped_for_log(request)).append("\" ").append(std::to_string(status)).append(" ");
-    lines_.append(std::to_string(bytes)).append("\n");
+    lines_.append(escaped_for_log(request)).append("\" ").append(std::to_string(status));
+    lines_.append(" ").append(std::to_string(bytes)).append("\n");
   }
 
   // Writes the lines collected so far. While this waits for the disk, more may be added.
