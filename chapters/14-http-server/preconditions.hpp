@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Whether a client that has a version of the file already needs it again.
-// Errors   none: a date that is invalid is ignored. A list of tags that is invalid has no tag in it,
-//          so such an If-Match gets 412.
+// Errors   none: an invalid date is ignored. An invalid list of tags has no tag in it, so such an
+//          If-Match gets 412.
 // Rule     an entity tag counts more than a date. The fields are checked in the RFC's order.
 // See      rfc9110, sections 13.1 and 13.2.2
 #pragma once
@@ -24,8 +24,8 @@ enum class precondition {
   fails,         // 412: the client wanted another version, or none
 };
 
-// Whether If-Match or If-None-Match has the tag; nothing if the head has no such field. The lines of
-// such a field are one list, so the tag may be on any of them (rfc9110, 5.3).
+// Whether If-Match or If-None-Match has the tag; nothing if the head has no such field. All lines
+// of such a field are one list, so the tag may be on any of them (rfc9110, 5.3).
 [[nodiscard]] inline std::optional<bool> has_tag_in(const request_head& head, std::string_view name,
                                                     std::string_view tag,
                                                     tag_comparison how) noexcept {
@@ -37,8 +37,8 @@ enum class precondition {
   return has_it;
 }
 
-// What the two fields about dates say: nothing if the field is missing, is no date, or is on several
-// lines, because a list of dates is no date (rfc9110, 13.1.3).
+// What the two fields about dates say: nothing if the field is missing, is no date, or is on
+// several lines, because a list of dates is no date (rfc9110, 13.1.3).
 [[nodiscard]] inline std::optional<std::int64_t> date_in(const request_head& head,
                                                          std::string_view name,
                                                          std::int64_t now_s) noexcept {

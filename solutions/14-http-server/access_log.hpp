@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Writes a line for each answer, in the common log format: address, time, request line, status, bytes
-// of the body. Lines are collected, and written from time to time by the ring, so that no request
-// waits for the log's disk.
+// Writes a line for each answer, in the common log format: address, time, request line, status,
+// bytes of the body. Lines are collected, and written from time to time by the ring, so that no
+// request waits for the log's disk.
 // Owns     the file, and the lines that are not written yet: at most lines_bytes_max of them.
 // Threads  the one that runs the queue. Several threads may write one file: each write is of whole
 //          lines, and goes to the end (O_APPEND).
@@ -30,6 +30,7 @@
 #include "counters.hpp"
 #include "errors.hpp"
 #include "file_operations.hpp"
+#include "request_head.hpp"
 #include "task.hpp"
 #include "unique_fd.hpp"
 
@@ -47,6 +48,13 @@ namespace uring::http {
           : &reinterpret_cast<::sockaddr_in*>(&from)->sin_addr;
   return ::inet_ntop(from.ss_family, address, text.data(), text.size()) == nullptr ? "-"
                                                                                    : text.data();
+}
+
+// "GET /index.html HTTP/1.1". A later minor version counts as 1, as in the head.
+[[nodiscard]] inline std::string line_of(const request_head& head) {
+  std::string line{head.method_text};
+  line.append(" ").append(head.target.text);
+  return line.append(head.minor > 0 ? " HTTP/1.1" : " HTTP/1.0");
 }
 
 // The text with \xNN for each quote, backslash, and byte that is not printable.
@@ -79,7 +87,7 @@ class access_log {
 
   [[nodiscard]] bool is_open() const noexcept { return file_.valid(); }
 
-  // `request` is "GET /index.html HTTP/1.1", or "-".
+  // `request` is its line_of(), or "-".
   void add(std::string_view client, std::string_view request, int status, std::uint64_t bytes) {
     if (lines_.size() >= lines_bytes_max) return lost_.add(counted::log_lines_lost);
     const ::time_t now = ::time(nullptr);

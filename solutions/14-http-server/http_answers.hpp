@@ -116,7 +116,7 @@ class http_answers {
     write_short_answer(writer, status, {.date = site_.date(), .then = afterwards::ends});
     link_.out.add(writer.text().size());
     site_.counted_here.add(counted::refused_requests);
-    note_line("-", status, body_bytes(writer.text()));
+    note_line("-", status, body_bytes_in(writer.text()));
   }
 
  private:
@@ -127,7 +127,7 @@ class http_answers {
     return {.date = site_.date(), .then = then, .has_body = head.method != request_method::head};
   }
 
-  // `later` bytes of the body will follow what write_it() writes.
+  // `later` bytes of the body follow what write_it() writes.
   template <typename Write>
   void write(const request_head& head, int status, std::uint64_t later, const Write& write_it) {
     const answer_frame frame = frame_of(head);
@@ -142,16 +142,8 @@ class http_answers {
   void note(const request_head& head, int status, std::string_view written, std::uint64_t later) {
     site_.counted_here.add(counted::requests);
     if (!site_.log.is_open()) return site_.counted_here.add_answer(status);
-    std::string request{head.method_text};
-    request.append(" ").append(head.target.text).append(head.minor > 0 ? " HTTP/1.1" : " HTTP/1.0");
     const bool has_body = head.method != request_method::head;
-    note_line(request, status, has_body ? body_bytes(written) + later : 0);
-  }
-  // Of the body in `answer`, which may be no more than the beginning of a head.
-  [[nodiscard]] static std::uint64_t body_bytes(std::string_view answer) noexcept {
-    constexpr std::string_view end_of_head = "\r\n\r\n";
-    const std::size_t end = answer.find(end_of_head);
-    return end == std::string_view::npos ? 0 : answer.size() - end - end_of_head.size();
+    note_line(line_of(head), status, has_body ? body_bytes_in(written) + later : 0);
   }
   void note_line(std::string_view request, int status, std::uint64_t bytes) {
     site_.counted_here.add_answer(status);
