@@ -71,7 +71,7 @@ class http_answers {
     }
     link_.out.add(writer.text().size());
     link_.out.append(rest);
-    note(head, part.status, part.bytes);
+    note(head, part.status, writer.text(), part.bytes);
   }
 
   // The head of a file whose bytes come later.
@@ -92,7 +92,7 @@ class http_answers {
     });
   }
   void text(const request_head& head, std::string_view body) {
-    write(head, 200, body.size(), [&](response_writer& to, const answer_frame& frame) {
+    write(head, 200, 0, [&](response_writer& to, const answer_frame& frame) {
       write_text_answer(to, 200, frame, plain_text, body);
     });
   }
@@ -116,7 +116,7 @@ class http_answers {
     write_short_answer(writer, status, {.date = site_.date(), .then = afterwards::ends});
     link_.out.add(writer.text().size());
     site_.counted_here.add(counted::refused_requests);
-    note_line("-", status, 0);
+    note_line("-", status, body_bytes_in(writer.text()));
   }
 
  private:
@@ -127,23 +127,23 @@ class http_answers {
     return {.date = site_.date(), .then = then, .has_body = head.method != request_method::head};
   }
 
+  // `later` bytes of the body follow what write_it() writes.
   template <typename Write>
-  void write(const request_head& head, int status, std::uint64_t bytes, const Write& write_it) {
+  void write(const request_head& head, int status, std::uint64_t later, const Write& write_it) {
     const answer_frame frame = frame_of(head);
     response_writer writer{link_.out.room()};
     write_it(writer, frame);
     assert((writer.ok() || status != 500) && "the block has no room for an answer: send it first");
     if (!writer.ok() && status != 500) return short_text(head, 500);
     link_.out.add(writer.text().size());
-    note(head, status, bytes);
+    note(head, status, writer.text(), later);
   }
 
-  void note(const request_head& head, int status, std::uint64_t bytes) {
+  void note(const request_head& head, int status, std::string_view written, std::uint64_t later) {
     site_.counted_here.add(counted::requests);
     if (!site_.log.is_open()) return site_.counted_here.add_answer(status);
     const bool has_body = head.method != request_method::head;
-    note_line(std::string{head.method_text} + " " + std::string{head.target.text}, status,
-              has_body ? bytes : 0);
+    note_line(line_of(head), status, has_body ? body_bytes_in(written) + later : 0);
   }
   void note_line(std::string_view request, int status, std::uint64_t bytes) {
     site_.counted_here.add_answer(status);

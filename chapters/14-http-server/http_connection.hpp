@@ -59,7 +59,7 @@ class http_connection {
       }
       if (next == needs::goodbye) break;
       if (next == needs::bytes) {
-        if (!is_between_requests() && has_reset(link_)) co_return;
+        if (!link_.input.rest().empty() && has_reset(link_)) co_return;
         start_limit();
         received got = co_await link_.next();
         const int error = got.result.error();
@@ -101,8 +101,10 @@ class http_connection {
     if (is_between_requests()) return link_.limit.start(wait_for::request);
     link_.limit.start_once(wait_for::head);
   }
+  // The empty line that some clients send after a body begins no head (rfc9112, 2.2).
   [[nodiscard]] bool is_between_requests() noexcept {
-    return parser_.is_between_requests() && link_.input.rest().empty();
+    constexpr std::string_view empty_line = "\r\n";
+    return parser_.is_between_requests() && empty_line.starts_with(link_.input.rest());
   }
 
   [[nodiscard]] bool is_too_late() {

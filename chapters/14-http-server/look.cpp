@@ -26,7 +26,7 @@ void look_at(const site_root& root, const std::string& path) {
   }
   const std::string name = name_in_root(plain.path);
   const found_file found = root.find(name);
-  std::printf("%d  %s", found.status, path.c_str());
+  std::printf("%d  %s", status_at(plain.path, found), path.c_str());
   if (found.status == 200) {
     const std::string type{type_of(name)};
     std::printf(": %llu bytes of %s", static_cast<unsigned long long>(found.facts.bytes),

@@ -7,8 +7,6 @@
 // Errors   std::bad_alloc.
 #pragma once
 
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -30,6 +28,7 @@
 #include "request_route.hpp"
 #include "response_writer.hpp"
 #include "send_blocks.hpp"
+#include "site_root.hpp"
 #include "small_file.hpp"
 
 namespace uring::http {
@@ -85,11 +84,12 @@ class peer_answers {
   void file(const request_head& head, const answer_frame& frame, std::string_view path) {
     peer_file got = site_.look_up(path);
     if (got.small != nullptr) return small(head, frame, *got.small);
-    if (got.found.status == 301) return redirect(head, frame, path);
-    if (got.found.status != 200) return short_text(got.found.status, frame);
+    const int status = status_at(path, got.found);
+    if (status == 301) return redirect(head, frame, path);
+    if (status != 200) return short_text(status, frame);
     const file_validators has{got.found.facts};
     const std::uint64_t bytes = got.found.facts.bytes;
-    const file_selection part = select_bytes(head, has, bytes, now_s());
+    const file_selection part = select_bytes(head, has, bytes, wall_clock_s());
     write(answer_head_bytes_max, [&](response_writer& to) {
       write_file_head(to, part, frame, type_of(name_in_root(path)), bytes, has);
     });
@@ -100,7 +100,7 @@ class peer_answers {
 
   void small(const request_head& head, const answer_frame& frame, const small_file& file) {
     const std::uint64_t bytes = file.facts.bytes;
-    const file_selection part = select_bytes(head, file.validators, bytes, now_s());
+    const file_selection part = select_bytes(head, file.validators, bytes, wall_clock_s());
     const bool is_whole = part.status == 200;
     write(answer_head_bytes_max, [&](response_writer& to) {
       if (is_whole) return begin_answer(to, 200, frame);
@@ -139,14 +139,9 @@ class peer_answers {
     out_.resize(before + writer.text().size());
   }
 
-  [[nodiscard]] static std::int64_t now_s() noexcept {
-    ::timespec now{};
-    ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    return now.tv_sec;
-  }
   [[nodiscard]] static std::string_view date() {
     static thread_local date_clock clock;
-    return clock.text(now_s());
+    return clock.text(wall_clock_s());
   }
 
   peer_site& site_;

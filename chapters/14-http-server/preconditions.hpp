@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Whether a client that has a version of the file already needs it again.
-// Errors   none: a field that says nothing valid is treated as if it were not there.
+// Errors   none: an invalid date is ignored. An invalid list of tags has no tag in it, so such an
+//          If-Match gets 412.
 // Rule     an entity tag counts more than a date. The fields are checked in the RFC's order.
 // See      rfc9110, sections 13.1 and 13.2.2
 #pragma once
@@ -12,6 +13,7 @@
 #include "entity_tags.hpp"
 #include "file_facts.hpp"
 #include "http_date.hpp"
+#include "http_grammar.hpp"
 #include "request_head.hpp"
 
 namespace uring::http {
@@ -22,11 +24,30 @@ enum class precondition {
   fails,         // 412: the client wanted another version, or none
 };
 
-// What the two fields about dates say: nothing if there is none, or if it is no date.
+// Whether If-Match or If-None-Match has the tag; nothing if the head has no such field. All lines
+// of such a field are one list, so the tag may be on any of them (rfc9110, 5.3).
+[[nodiscard]] inline std::optional<bool> has_tag_in(const request_head& head, std::string_view name,
+                                                    std::string_view tag,
+                                                    tag_comparison how) noexcept {
+  std::optional<bool> has_it;
+  for (const field& each : head.fields.all()) {
+    if (!same_word(each.name, name)) continue;
+    has_it = has_it.value_or(false) || list_has_tag(each.value, tag, how);
+  }
+  return has_it;
+}
+
+// What the two fields about dates say: nothing if the field is missing, is no date, or is on
+// several lines, because a list of dates is no date (rfc9110, 13.1.3).
 [[nodiscard]] inline std::optional<std::int64_t> date_in(const request_head& head,
                                                          std::string_view name,
                                                          std::int64_t now_s) noexcept {
-  const std::optional<std::string_view> text = head.fields.find(name);
+  std::optional<std::string_view> text;
+  for (const field& each : head.fields.all()) {
+    if (!same_word(each.name, name)) continue;
+    if (text) return std::nullopt;
+    text = each.value;
+  }
   return text ? read_http_date(*text, now_s) : std::nullopt;
 }
 
@@ -34,14 +55,13 @@ enum class precondition {
 [[nodiscard]] inline precondition check_preconditions(const request_head& head,
                                                       const file_validators& has,
                                                       std::int64_t now_s) noexcept {
-  if (const auto match = head.fields.find("If-Match")) {
-    if (!list_has_tag(*match, has.tag(), tag_comparison::strong)) return precondition::fails;
+  if (const auto match = has_tag_in(head, "If-Match", has.tag(), tag_comparison::strong)) {
+    if (!*match) return precondition::fails;
   } else if (const auto since = date_in(head, "If-Unmodified-Since", now_s)) {
     if (has.modified_s() > *since) return precondition::fails;
   }
-  if (const auto none_match = head.fields.find("If-None-Match")) {
-    const bool has_it = list_has_tag(*none_match, has.tag(), tag_comparison::weak);
-    return has_it ? precondition::not_modified : precondition::holds;
+  if (const auto match = has_tag_in(head, "If-None-Match", has.tag(), tag_comparison::weak)) {
+    return *match ? precondition::not_modified : precondition::holds;
   }
   const auto since = date_in(head, "If-Modified-Since", now_s);
   return since && has.modified_s() <= *since ? precondition::not_modified : precondition::holds;

@@ -101,4 +101,10 @@ class site_root {
   return name;
 }
 
+// The status of the answer for what was found at a plain path. The redirect of a folder adds a
+// slash to the path. If it ends with one already, its index.html is a folder, and there is no page.
+[[nodiscard]] inline int status_at(std::string_view path, const found_file& found) noexcept {
+  return found.status == 301 && path.ends_with('/') ? 404 : found.status;
+}
+
 }  // namespace uring::http

@@ -6,7 +6,8 @@
 // Threads  the one that runs the queue.
 // Errors   none: returns false if the connection is over, whether or not a last answer was written.
 // Rule     a body is read to its end before the answer is written, so that the next request can be
-//          found. Only a client that has asked whether it may send a body is refused before that.
+//          found. A request that expects something is refused before that: its client may wait for
+//          the answer before it sends the body (rfc9110, 10.1.1).
 #pragma once
 
 #include <string>
@@ -20,6 +21,7 @@
 #include "http_site.hpp"
 #include "request_parser.hpp"
 #include "request_route.hpp"
+#include "site_root.hpp"
 #include "slow_waits.hpp"
 #include "task.hpp"
 
@@ -60,7 +62,7 @@ class slow_answer {
  private:
   // False if the connection is over: the client left, or was refused.
   task<bool> read_body(const request_head& head, const route& to) {
-    if (head.expects == expectation::to_continue) {
+    if (head.expects != expectation::none) {  // if unknown, nothing is routed: 417
       if (to.what == resource::none) {
         answers_.next_is_last();
         answers_.refuse(head, to);
@@ -114,12 +116,13 @@ class slow_answer {
     link_.limit.start(wait_for::file);
     const looked_up got = co_await look_up(link_.limit.source(), site_.root, site_.cache, path);
     link_.limit.stop();
+    const int status = status_at(path, got.found);
     if (got.file != nullptr) {
       answers_.small(head, *got.file);
-    } else if (got.found.status == 301) {
+    } else if (status == 301) {
       answers_.redirect(head, path);
-    } else if (got.found.status != 200) {
-      answers_.short_text(head, got.found.status);
+    } else if (status != 200) {
+      answers_.short_text(head, status);
     } else {
       const file_validators has{got.found.facts};
       const file_selection part = select_bytes(head, has, got.found.facts.bytes, wall_clock_s());

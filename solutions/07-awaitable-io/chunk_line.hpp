@@ -37,12 +37,15 @@ constexpr bool take_quoted(std::string_view& text) noexcept {
   return false;
 }
 
-// *( BWS ";" BWS name [ BWS "=" BWS value ] )
+// *( BWS ";" BWS name [ BWS "=" BWS value ] ), and no blank behind the last of them.
 [[nodiscard]] constexpr bool is_chunk_extension(std::string_view text) noexcept {
-  const auto take = [&text](char wanted) {
-    text = trimmed(text);
-    if (!text.starts_with(wanted)) return false;
-    text = trimmed(text.substr(1));
+  const auto skip_blanks = [](std::string_view before) {
+    return before.substr(std::min(before.find_first_not_of(" \t"), before.size()));
+  };
+  const auto take = [&](char wanted) {
+    const std::string_view rest = skip_blanks(text);
+    if (!rest.starts_with(wanted)) return false;
+    text = skip_blanks(rest.substr(1));
     return true;
   };
   while (!text.empty()) {

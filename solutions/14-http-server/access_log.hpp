@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Writes a line for each answer, in the common log format. Lines are collected, and written from
-// time to time by the ring, so that no request waits for the log's disk.
+// Writes a line for each answer, in the common log format: address, time, request line, status,
+// bytes of the body. Lines are collected, and written from time to time by the ring, so that no
+// request waits for the log's disk.
 // Owns     the file, and the lines that are not written yet: at most lines_bytes_max of them.
 // Threads  the one that runs the queue. Several threads may write one file: each write is of whole
 //          lines, and goes to the end (O_APPEND).
 // Errors   std::system_error if the file cannot be opened. A line for which there is no room is
 //          lost, and counted; so are lines that cannot be written.
-// Rule     the log has only printable text of what a client has sent: a request line with other
-//          bytes was refused, and a dash takes its place.
+// Rule     the log has only printable text of what a client has sent. A dash stands for a request
+//          that was refused. No client can end the quotes around its request line, or its line.
 #pragma once
 
 #include <arpa/inet.h>
@@ -29,6 +30,7 @@
 #include "counters.hpp"
 #include "errors.hpp"
 #include "file_operations.hpp"
+#include "request_head.hpp"
 #include "task.hpp"
 #include "unique_fd.hpp"
 
@@ -48,6 +50,28 @@ namespace uring::http {
                                                                                    : text.data();
 }
 
+// "GET /index.html HTTP/1.1". A later minor version counts as 1, as in the head.
+[[nodiscard]] inline std::string line_of(const request_head& head) {
+  std::string line{head.method_text};
+  line.append(" ").append(head.target.text);
+  return line.append(head.minor > 0 ? " HTTP/1.1" : " HTTP/1.0");
+}
+
+// The text with \xNN for each quote, backslash, and byte that is not printable.
+[[nodiscard]] inline std::string escaped_for_log(std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string safe;
+  for (const char each : text) {
+    const auto byte = static_cast<unsigned char>(each);
+    if (each != '"' && each != '\\' && byte >= ' ' && byte < 0x7f) {
+      safe += each;
+      continue;
+    }
+    safe.append("\\x").append(1, digits[byte / 16]).append(1, digits[byte % 16]);
+  }
+  return safe;
+}
+
 class access_log {
  public:
   static constexpr std::size_t lines_bytes_max = 8 * 1024 * 1024;
@@ -63,7 +87,7 @@ class access_log {
 
   [[nodiscard]] bool is_open() const noexcept { return file_.valid(); }
 
-  // `request` is "GET /index.html", or "-".
+  // `request` is its line_of(), or "-".
   void add(std::string_view client, std::string_view request, int status, std::uint64_t bytes) {
     if (lines_.size() >= lines_bytes_max) return lost_.add(counted::log_lines_lost);
     const ::time_t now = ::time(nullptr);
@@ -71,9 +95,9 @@ class access_log {
     ::gmtime_r(&now, &utc);
     std::array<char, 40> when{};
     (void)std::strftime(when.data(), when.size(), "[%d/%b/%Y:%H:%M:%S +0000]", &utc);
-    lines_.append(client).append(" - - ").append(when.data()).append(" \"").append(request);
-    lines_.append("\" ").append(std::to_string(status)).append(" ");
-    lines_.append(std::to_string(bytes)).append("\n");
+    lines_.append(client).append(" - - ").append(when.data()).append(" \"");
+    lines_.append(escaped_for_log(request)).append("\" ").append(std::to_string(status));
+    lines_.append(" ").append(std::to_string(bytes)).append("\n");
   }
 
   // Writes the lines collected so far. While this waits for the disk, more may be added.

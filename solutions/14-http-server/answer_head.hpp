@@ -45,6 +45,13 @@ inline void begin_answer(response_writer& to, int status, const answer_frame& fr
   if (frame.then == afterwards::goes_on_as_asked) to.field("Connection", "keep-alive");
 }
 
+// How many bytes of a body are in `answer`, which may end before its head does.
+[[nodiscard]] inline std::size_t body_bytes_in(std::string_view answer) noexcept {
+  constexpr std::string_view end_of_head = "\r\n\r\n";
+  const std::size_t end = answer.find(end_of_head);
+  return end == std::string_view::npos ? 0 : answer.size() - end - end_of_head.size();
+}
+
 // ---- a short text: what went wrong, or where to go ----
 
 // The body is "404 Not Found" and an end of line.

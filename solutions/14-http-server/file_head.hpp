@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The head of an answer about a file. After a 200 or 206, the selected bytes of the file follow.
 // Errors   response_writer::ok() is false if the room was smaller than answer_head_bytes_max.
-// Rule     304, 412 and 416 have the validators of the file, and no other field of a 200's body.
+// Rule     304 has the validators of the file, and no other field of the 200. 412 and 416 are short
+//          texts about the request, so they have no field of the file.
 // See      rfc9110, sections 8.8, 14.4, 15.3.7, 15.4.5 and 15.5.17
 #pragma once
 

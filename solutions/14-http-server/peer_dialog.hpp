@@ -83,7 +83,7 @@ class peer_dialog {
   void begin(const request_head& head, std::string_view text) {
     if (!head.body.has_body()) return answer(head);
     const route to = peer_answers::route_of(head);
-    if (head.expects == expectation::to_continue) {
+    if (head.expects != expectation::none) {  // if unknown, nothing is routed: 417
       must_end_ = to.what == resource::none;
       if (must_end_) return answer(head);
       answers_.add("HTTP/1.1 100 Continue\r\n\r\n");
@@ -117,7 +117,7 @@ class peer_dialog {
   std::string head_text_;  // of a request whose body is coming
   std::string body_;       // for an echo
   bool echoes_ = false;    // the body is for one
-  bool must_end_ = false;  // the client asked whether it may send a body, and may not
+  bool must_end_ = false;  // the client may wait for an answer before its body, and is refused
   bool is_over_ = false;   // the last answer was written
 };
 

@@ -77,6 +77,7 @@ TEST_CASE("07 words are the same whatever their case, and bytes beyond ASCII are
 
 TEST_CASE("07 a chunk's line that a server pads with blanks is understood") {
   CHECK(decode(chunked_head(), "3  \r\nabc\r\n0 \r\n\r\n", 0).body == "abc");
+  CHECK(decode(chunked_head(), "3;a \r\nabc\r\n0\r\n\r\n", 0).body == "abc");
 }
 
 TEST_CASE("07 the head ends with an empty line") {

@@ -124,6 +124,7 @@ TEST_CASE("13 nothing is smuggled in behind a body", "[13]") {
       {"9112, 7.1", post_chunks("fffffffffffffffff\r\nx"), "POST / of a 400"},
       {"9112, 7.1", post_chunks("5\nhello\r\n0\r\n\r\n"), "POST / of a 400"},
       {"9112, 7.1", post_chunks("5\r\nhello\n0\r\n\r\n"), "POST / of a 400"},
+      {"9112, 7.1.1", post_chunks("5;a \r\nhello\r\n0\r\n\r\n"), "POST / of a 400"},
       {"9112, 7.1.1", post_chunks("5;\r\nhello\r\n0\r\n\r\n"), "POST / of a 400"},
       {"9112, 7.1.1", post_chunks("5;a\nb\r\nhello\r\n0\r\n\r\n"), "POST / of a 400"},
       {"9112, 7.1.2", post_chunks("0\r\nA : b\r\n\r\n" + smuggled), "POST / of a 400"},

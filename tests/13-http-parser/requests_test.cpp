@@ -96,6 +96,8 @@ TEST_CASE("13 a client that waits for 100 (Continue) is recognized", "[13]") {
       {"9110, 10.1.1", get_with("Expect: a-miracle\r\n"), "GET / of a 417! | ."},
       {"9110, 10.1.1", get_with("Expect: 100-continue, x\r\n"), "GET / of a 417! | ."},
       {"9110, 10.1.1", get_with("Expect: x\r\nExpect: 100-continue\r\n"), "GET / of a 417! | ."},
+      {"9110, 10.1.1", post_with("Expect: 100-continue, x\r\nContent-Length: 2\r\n", ""),
+       "POST / of a 417! …"},
   });
 }
 

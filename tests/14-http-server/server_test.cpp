@@ -13,6 +13,20 @@
 
 using namespace course_test;
 
+namespace {
+
+std::string conditional(const std::string& field) {
+  return "GET /digits.txt HTTP/1.1\r\nHost: a\r\n" + field + "\r\n\r\n";
+}
+
+std::string text_of(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream{file}.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
 TEST_CASE("14 a file that changes is sent as it is now", "[14]") {
   const site_server server{{"--fresh-ms", "0"}};
   CHECK(body_of(server.get("/hello.txt")) == "hello world\n");
@@ -170,18 +184,51 @@ TEST_CASE("14 the log has a line for each answer", "[14]") {
     site_server server{{"--access-log", file}};
     (void)server.get("/hello.txt?a=b");
     (void)server.get("/none");
+    (void)server.get("/docs");
+    (void)server.get("/large.bin");
+    client asks = server.connect();
+    asks.send_all("HEAD /digits.txt HTTP/1.1\r\nHost: a\r\n\r\n" + conditional("Range: bytes=2-4") +
+                  conditional("Range: bytes=10-") + conditional("If-Match: \"x\"") +
+                  conditional("If-None-Match: *") +
+                  "POST /-/echo HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello");
+    (void)asks.recv_until_eof();
     client bad = server.connect();
     bad.send_all("GET / HTTP/1.1\r\nX: \x01\r\n\r\n");
     (void)bad.recv_until_eof();
     CHECK(server.process.stop() == exited(0));
   }
-  std::ostringstream text;
-  text << std::ifstream{file}.rdbuf();
-  UNSCOPED_INFO("the log:\n" << text.str());
-  CHECK(text.str().find("127.0.0.1 - - [") == 0);
-  CHECK(text.str().find("\"GET /hello.txt?a=b\" 200 12\n") != std::string::npos);
-  CHECK(text.str().find("\"GET /none\" 404 ") != std::string::npos);
-  CHECK(text.str().find("\"-\" 400 0\n") != std::string::npos);
+  const std::string text = text_of(file);
+  UNSCOPED_INFO("the log:\n" << text);
+  CHECK(text.find("127.0.0.1 - - [") == 0);
+  for (const char* const line :
+       {"\"GET /hello.txt?a=b HTTP/1.1\" 200 12\n", "\"GET /none HTTP/1.1\" 404 14\n",
+        "\"GET /docs HTTP/1.1\" 301 22\n", "\"GET /large.bin HTTP/1.1\" 200 300000\n",
+        "\"HEAD /digits.txt HTTP/1.1\" 200 0\n", "\"GET /digits.txt HTTP/1.1\" 206 3\n",
+        "\"GET /digits.txt HTTP/1.1\" 416 26\n", "\"GET /digits.txt HTTP/1.1\" 412 24\n",
+        "\"GET /digits.txt HTTP/1.1\" 304 0\n", "\"POST /-/echo HTTP/1.0\" 200 5\n",
+        "\"-\" 400 16\n"}) {
+    UNSCOPED_INFO("the log:\n" << text << "and it should have\n" << line);
+    CHECK(text.find(line) != std::string::npos);
+  }
+}
+
+TEST_CASE("14 no client writes more into the log than its own request line", "[14]") {
+  const site_folder beside;
+  const std::string file = beside.beside("access.log").string();
+  const site_server server{{"--access-log", file}};
+  (void)server.get("/a\"_200_0_\\\"b");
+  CHECK(eventually(step_deadline, [&] { return text_of(file).ends_with('\n'); }));
+  const std::string text = text_of(file);
+  UNSCOPED_INFO("a quote or a backslash of the target is in the log as it came:\n" << text);
+  CHECK(text.find("\"GET /a\\x22_200_0_\\x5c\\x22b HTTP/1.1\" 404 14\n") != std::string::npos);
+}
+
+TEST_CASE("14 a root whose index.html is a folder has no page", "[14]") {
+  const site_server server;
+  std::filesystem::remove(server.folder.root() / "index.html");
+  std::filesystem::create_directory(server.folder.root() / "index.html");
+  UNSCOPED_INFO("a redirect to //, which is another host");
+  CHECK(status_of(server.get("/")) == 404);
 }
 
 TEST_CASE("14 a root that is not there is a sentence, and status 1", "[14]") {

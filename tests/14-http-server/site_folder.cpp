@@ -47,6 +47,7 @@ site_folder::site_folder() : folder_{new_folder()} {
   namespace files = std::filesystem;
   files::create_directories(root() / "docs");
   files::create_directories(root() / "no-index" / "below");
+  files::create_directories(root() / "folder-index" / "index.html");
   write("index.html", "<!doctype html><title>home</title>\n");
   write("hello.txt", "hello world\n");
   write("empty.txt", "");

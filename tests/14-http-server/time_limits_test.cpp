@@ -192,6 +192,23 @@ TEST_CASE("14.4 an idle client is sent home without a word", "[14.4]") {
   CHECK(peer.recv_until_eof().empty());
 }
 
+TEST_CASE("14.4 a client that sends an empty line behind a body is idle", "[14.4]") {
+  const site_server server{{"--head-timeout-ms", "100", "--idle-timeout-ms", "300"}};
+  const std::string post = "POST /-/echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
+  for (const std::string empty_line : {"\r\n", "\r"}) {
+    client peer = server.connect();
+    peer.send_all(post + empty_line);
+    CHECK(body_of(recv_answer(peer)) == "hello");
+    UNSCOPED_INFO("an empty line begins no head (rfc9112, 2.2): the limit is that of an idle one");
+    CHECK(peer.recv_until_eof().empty());
+  }
+  client peer = server.connect();
+  peer.send_all(post + "\r\nG");
+  CHECK(body_of(recv_answer(peer)) == "hello");
+  UNSCOPED_INFO("a byte behind the empty line begins a head");
+  CHECK(status_of(peer.recv_until_eof()) == 408);
+}
+
 TEST_CASE("14.4 a client that does not read is cut off", "[14.4]") {
   const site_server server{{"--write-timeout-ms", "100"}};
   server.folder.write("huge.bin", pattern(5, 2 * kernel_buffer_bytes_max()));
