@@ -88,10 +88,13 @@ def test_a_program_that_is_not_named_may_be_any(chapter: Chapter) -> None:
     assert of("01.2", chapter) == (["server_test.cpp"], ["01-server", "01-client"])
 
 
-def test_an_open_task_runs_the_cases_of_those_before_it_too(chapter: Chapter) -> None:
+def test_a_task_is_tried_open_and_before_the_rest_by_its_own_cases(chapter: Chapter) -> None:
     cases = [*cases_in(ALONE), *cases_in(WITH_A_PROGRAM)]
-    second = chapter.tasks[1]
-    assert [starters.up_to(chapter, second, case) for case in cases] == [True, True, False]
+    made = {variant.name: variant for variant in starters.variants_of(chapter)}
+    assert list(made)[:3] == ["01.1", "01.1-before-the-rest", "01.2"]
+    assert list(made)[-1] == chapter.tasks[-1].id  # nothing comes after it
+    assert [made["01.1-before-the-rest"].wanted(case) for case in cases] == [True, False, False]
+    assert [made["01.2"].wanted(case) for case in cases] == [False, True, False]
 
 
 def test_the_other_cases_are_compiled_and_not_registered() -> None:

@@ -72,10 +72,10 @@ def test_a_test_that_is_not_red_by_its_todo_is_named(
 
 
 def test_a_test_that_needs_a_later_task_is_named() -> None:
-    assert starters.order_problem(result("01.1 a", "passed"), "01.2") is None
-    problem = starters.order_problem(result("01.1 a", "failed"), "01.2")
+    assert starters.order_problem(result("01.1 a", "passed"), "01.1") is None
+    problem = starters.order_problem(result("01.1 a", "failed"), "01.1")
     assert problem is not None
-    assert problem.startswith("“01.1 a” is red while task 01.2 is open, which comes later")
+    assert problem.startswith("“01.1 a” is red while the tasks after 01.1 are open")
 
 
 def test_a_starter_with_a_warning_is_named() -> None:
@@ -101,13 +101,13 @@ def test_a_task_without_a_test_is_named(chapter: Chapter) -> None:
 
 
 def test_one_task_is_open_and_the_others_are_solved(chapter: Chapter) -> None:
-    texts = starters.with_one_task_open(chapter, chapter.tasks[1])
+    texts = starters.with_open(chapter, chapter.tasks[1:2])
     assert texts["more.hpp"].count('COURSE_TODO("01.2");') == 2
     assert "COURSE_TODO" not in texts["work.hpp"]
     assert "step(7);" in texts["work.hpp"]
     assert texts["CMakeLists.txt"] == "course_chapter(01 first)\n"
     assert "chapter.toml" not in texts
-    with_first_open = starters.with_one_task_open(chapter, chapter.tasks[0])
+    with_first_open = starters.with_open(chapter, chapter.tasks[:1])
     assert with_first_open["work.hpp"].count("COURSE_TODO") == 1
 
 

@@ -3,14 +3,15 @@
 
 prove_starters() takes them as the student finds them, all tasks open. prove_tasks() opens one task
 at a time in otherwise solved chapters: its tests must then be red by that task's TODO and by no
-other, and the tests of the tasks before it must stay green, for that is the order of work.
+other. And for each task it opens all tasks that come later: its tests must be green, for that is
+the order of work.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -43,15 +44,16 @@ from course_tool.verify.trees import (
 )
 from course_tool.verify.variants import Variant, origin
 
+BEFORE = "-before-the-rest"  # in a variant's name: what comes after the task is open
 RED_WITHIN_S = TEST_TIMEOUT_S / 4  # alone it takes none; a busy machine may make it wait
 
 
-def with_one_task_open(chapter: Chapter, task: Task) -> dict[str, str]:
-    """The solution, but for one task, which is as in the starter."""
-    texts = solution_texts(chapter)
+def with_open(chapter: Chapter, tasks: Sequence[Task]) -> dict[str, str]:
+    """The solution, but for these tasks, which are as in the starter."""
+    sections = {section for task in tasks for section in task.sections}
     return {
-        name: marks.starter_text(_only_marks_of(task, text)) if _has_marks(name) else text
-        for name, text in texts.items()
+        name: marks.starter_text(_only_marks_of(sections, text)) if _has_marks(name) else text
+        for name, text in solution_texts(chapter).items()
     }
 
 
@@ -59,12 +61,12 @@ def _has_marks(name: str) -> bool:
     return Path(name).suffix in marks.CPP_SUFFIXES
 
 
-def _only_marks_of(task: Task, text: str) -> str:
-    """Without the marks of all other tasks their bodies are plain code, and stay."""
+def _only_marks_of(sections: Collection[str], text: str) -> str:
+    """Without the marks of all other sections of tasks their bodies are plain code, and stay."""
     kept = []
     for line in text.splitlines(keepends=True):
         mark = MARK.match(line)
-        if mark is None or not mark["name"].startswith("task-") or mark["name"] in task.sections:
+        if mark is None or not mark["name"].startswith("task-") or mark["name"] in sections:
             kept.append(line)
     return "".join(kept)
 
@@ -109,13 +111,13 @@ def red_problem(result: TestResult, todo: str | None) -> str | None:
     return None
 
 
-def order_problem(result: TestResult, open_task: str) -> str | None:
-    """What is wrong with an earlier task's test while a later task is open."""
+def order_problem(result: TestResult, task: str) -> str | None:
+    """What is wrong with a task's test while the tasks that come later are open."""
     if result.status == "passed":
         return None
     return (
-        f"“{result.name}” is red while task {open_task} is open, which comes later; a student who "
-        "works in order cannot turn it green. Test less in it, or name it after the later task."
+        f"“{result.name}” is red while the tasks after {task} are open; a student who works in "
+        "order cannot turn it green. Test less in it, or name it after a later task."
     )
 
 
@@ -178,19 +180,28 @@ def _red_problem(context: Context, result: TestResult, todo: str | None) -> str 
     return f"{problem} (see {log})"
 
 
-def up_to(chapter: Chapter, task: Task, case: Case) -> bool:
-    """Whether a case is one of this task, or of those before it."""
-    return case.task in [each.id for each in chapter.tasks[: chapter.tasks.index(task) + 1]]
+def _is_of(task: Task, case: Case) -> bool:
+    return case.task == task.id
+
+
+def variants_of(chapter: Chapter) -> Iterator[Variant]:
+    """By its own name each task is open; those that come after it are, by a longer one."""
+    for number, task in enumerate(chapter.tasks, start=1):
+        wanted = partial(_is_of, task)
+        yield Variant(task.id, chapter, with_open(chapter, [task]), wanted)
+        later = chapter.tasks[number:]
+        if later:
+            yield Variant(f"{task.id}{BEFORE}", chapter, with_open(chapter, later), wanted)
 
 
 def prove_tasks(context: Context) -> Outcome:
-    outcome = Outcome("tasks")
+    outcome = Outcome("states of a chapter")
     memory = Memory(context, "tasks")
     variants = [
-        Variant(task.id, chapter, with_one_task_open(chapter, task), partial(up_to, chapter, task))
+        variant
         for chapter in all_chapters()
-        for task in chapter.tasks
-        if not memory.holds(task.id, of_cases(chapter, partial(up_to, chapter, task)))
+        for variant in variants_of(chapter)
+        if not memory.holds(variant.name, of_cases(chapter, variant.wanted))
     ]
     memory.tell(outcome)
     if not variants:
@@ -199,12 +210,18 @@ def prove_tasks(context: Context) -> Outcome:
     beside.build_shared(variants)
 
     def problem(variant: Variant) -> str | None:
+        task, before, _ = variant.name.partition(BEFORE)
         failed = beside.make(variant)
         if failed:
             said = builds.build_failure(failed.stdout + failed.stderr)
-            return f"With task {variant.name} open its chapter does not compile: {said}"
-        results = variant.run(is_green=lambda case: case.task != variant.name)
-        found = "\n".join(_task_problems(context, variant.name, results))
+            what = f"the tasks after {task}" if before else f"task {task}"
+            return f"With {what} open its chapter does not compile: {said}"
+        results = variant.run(is_green=lambda case: bool(before))
+        judged = (
+            order_problem(each, task) if before else _red_problem(context, each, task)
+            for each in results
+        )
+        found = "\n".join(filter(None, judged))
         shutil.rmtree(variant.folder)
         if not found:
             memory.remember(variant.name, of_cases(variant.chapter, variant.wanted))
@@ -212,15 +229,3 @@ def prove_tasks(context: Context) -> Outcome:
 
     check_all(outcome, "Opening tasks", variants, problem)
     return outcome
-
-
-def _task_problems(context: Context, task: str, results: Sequence[TestResult]) -> Iterator[str]:
-    """What is wrong with the tests of an open task, and of those before it."""
-    for result in results:
-        problem = (
-            _red_problem(context, result, task)
-            if task_of_test(result.name) == task
-            else order_problem(result, task)
-        )
-        if problem:
-            yield problem
