@@ -165,14 +165,17 @@ TEST_CASE("01.4 a stop leaves each session the time to echo what has arrived", "
   const bool accepted =
       eventually(2s, [&] { return !run.running() || course_test::accepts_begun() >= before + 2; });
   server.get()->stop();
-  UNSCOPED_INFO("stop() was called, and run() goes on");
+  UNSCOPED_INFO(
+      "stop() was called, and run() goes on, while a session has not ended yet: run() waits for no "
+      "session. Leave finish_sessions() to the destructor");
   REQUIRE(run.finished(2s));
   run.get();
   REQUIRE(accepted);
   late.release();
   UNSCOPED_INFO(
-      "bytes that had arrived before the stop were not echoed: run() only returns. The destructor "
-      "ends the sessions, and gives each the time to echo what has arrived");
+      "bytes that had arrived before the stop were not echoed: run() only returns, and converse() "
+      "echoes whether or not stopping_ is true. The destructor ends the sessions, and gives each "
+      "the time to echo what has arrived");
   CHECK_NOTHROW(peer.recv_exactly(7));
 }
 
