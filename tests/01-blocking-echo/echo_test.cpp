@@ -152,38 +152,6 @@ TEST_CASE("01.2 send_all sends more than all buffers hold", "[01.2]") {
   CHECK(compare_bytes(received, message) == identical);
 }
 
-TEST_CASE("01.2 a small message goes out at once", "[01.2]") {
-  const std::string message = "small";
-  for (int round = 0; round < 3; ++round) {
-    const course_test::socket_pair sockets = tcp_pair();
-    background<std::size_t> sending{sockets.theirs.get(), [&] {
-                                      (void)blocking::send_all(sockets.theirs.get(),
-                                                               bytes_of(message));
-                                      return held_back_bytes(sockets.theirs.get());
-                                    }};
-    UNSCOPED_INFO(send_hangs);
-    REQUIRE(sending.finished(2s));
-    UNSCOPED_INFO(
-        "send_all has returned, and the kernel holds the bytes back: MSG_MORE promises that more "
-        "will follow, so it waits for that. Pass MSG_NOSIGNAL alone");
-    REQUIRE(sending.get() == 0);
-  }
-}
-
-TEST_CASE("01.2 after send_all its caller can send more", "[01.2]") {
-  const course_test::socket_pair sockets = unix_pair();
-  for (const std::string message : {"first", "second"}) {
-    auto sending = send_in_background(sockets.theirs.get(), message);
-    UNSCOPED_INFO(send_hangs);
-    REQUIRE(sending.finished(2s));
-    UNSCOPED_INFO(
-        "the second send_all on this socket failed: has the first one shut it down? Its caller may "
-        "have more to send, and decides when the stream ends");
-    REQUIRE(sending.get().result == blocking::sent::all);
-    CHECK(read_up_to(sockets.ours.get(), message.size()) == message);
-  }
-}
-
 TEST_CASE("01.2 a short send is continued where it stopped", "[01.2]") {
   const course_test::socket_pair sockets = unix_pair({.send_buffer_bytes = 4096});
   const std::string message = pattern(1, 1024 * 1024);
@@ -304,6 +272,38 @@ TEST_CASE("01.2 a send that has waited as long as its socket allows is a failure
   REQUIRE(sending.finished(2s));
   UNSCOPED_INFO("send() failed with EAGAIN, and no byte went out: say sent::failed");
   CHECK(sending.get().result == blocking::sent::failed);
+}
+
+TEST_CASE("01.2 a small message goes out at once", "[01.2]") {
+  const std::string message = "small";
+  for (int round = 0; round < 3; ++round) {
+    const course_test::socket_pair sockets = tcp_pair();
+    background<std::size_t> sending{sockets.theirs.get(), [&] {
+                                      (void)blocking::send_all(sockets.theirs.get(),
+                                                               bytes_of(message));
+                                      return held_back_bytes(sockets.theirs.get());
+                                    }};
+    UNSCOPED_INFO(send_hangs);
+    REQUIRE(sending.finished(2s));
+    UNSCOPED_INFO(
+        "send_all has returned, and the kernel holds the bytes back: MSG_MORE promises that more "
+        "will follow, so it waits for that. Pass MSG_NOSIGNAL alone");
+    REQUIRE(sending.get() == 0);
+  }
+}
+
+TEST_CASE("01.2 after send_all its caller can send more", "[01.2]") {
+  const course_test::socket_pair sockets = unix_pair();
+  for (const std::string message : {"first", "second"}) {
+    auto sending = send_in_background(sockets.theirs.get(), message);
+    UNSCOPED_INFO(send_hangs);
+    REQUIRE(sending.finished(2s));
+    UNSCOPED_INFO(
+        "the second send_all on this socket failed: has the first one shut it down? Its caller may "
+        "have more to send, and decides when the stream ends");
+    REQUIRE(sending.get().result == blocking::sent::all);
+    CHECK(read_up_to(sockets.ours.get(), message.size()) == message);
+  }
 }
 
 TEST_CASE("01.3 one byte is echoed while the peer waits for it", "[01.3]") {

@@ -137,9 +137,8 @@ TEST_CASE("01.1 a socket that cannot be made is an error that names it", "[01.1]
   UNSCOPED_INFO(
       "no descriptor is free here, so socket() returns -1, which a unique_fd takes without a word: "
       "check the result of socket() before any other call");
-  CHECK_THROWS_MATCHES(
-      blocking::open_listener("127.0.0.1", 0), std::system_error,
-      MessageMatches(ContainsSubstring("socket:") && ContainsSubstring("EMFILE")));
+  CHECK_THROWS_MATCHES(blocking::open_listener("127.0.0.1", 0), std::system_error,
+                       MessageMatches(ContainsSubstring("socket:") && ContainsSubstring("EMFILE")));
 }
 
 TEST_CASE("01.1 a listen that fails is an error that names it, and leaves no descriptor behind",
