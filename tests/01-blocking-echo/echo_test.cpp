@@ -17,6 +17,8 @@
 #include "bytes.hpp"
 #include "enum_names.hpp"
 #include "errors.hpp"
+#include "eventually.hpp"
+#include "scripted_calls.hpp"
 #include "socket_pair.hpp"
 
 using namespace std::chrono_literals;
@@ -496,4 +498,25 @@ TEST_CASE("01.3 a signal during recv does not end the conversation", "[01.3]") {
                          "it again"));
     REQUIRE(received == message);
   }
+}
+
+TEST_CASE("01.3 a signal during recv costs no memory", "[01.3]") {
+  const course_test::socket_pair sockets = tcp_pair();
+  background<blocking::ending> echoing{
+      sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
+  const auto echoes_come_to = [&](std::size_t expected) {  // without a recv() of our own
+    return course_test::eventually(2s,
+                                   [&] { return unread_bytes(sockets.ours.get()) == expected; });
+  };
+  REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of("x")) == blocking::sent::all);
+  CHECK(echoes_come_to(1));
+  const void* const before = course_test::last_recv_buffer();
+  echoing.interrupt();
+  REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of("y")) == blocking::sent::all);
+  CHECK(echoes_come_to(2));
+  UNSCOPED_INFO(
+      "after a signal recv() was given another buffer: does echo_until_eof call itself? Each "
+      "signal "
+      "then takes a buffer of the thread's stack, until none is left. Go round the loop instead");
+  CHECK(course_test::last_recv_buffer() == before);
 }
