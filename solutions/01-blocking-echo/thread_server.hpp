@@ -44,8 +44,8 @@ class thread_server {
   // Until stop() is called, accepts clients by accept4(), with SOCK_CLOEXEC, and calls
   // start_session() for each. A client that is gone already is skipped. Without a free descriptor,
   // call wait_for_a_session_to_end(). If the listener is broken, common::throw_errno("accept").
-  // After stop() run() returns, whatever the failure is: accept4() fails with EINVAL, as if the
-  // listener were broken, or still with EMFILE. A client that is accepted during stop() may get a
+  // After every failure look at stopping_ before you throw: after stop(), accept4() fails as if the
+  // listener were broken (EINVAL), or with EMFILE, and run() returns. A late client may be given a
   // session, or be closed. accept_failure::nothing_waiting does not occur: the listener blocks.
   void run() {
     // --8<-- [start:task-01-4]
@@ -76,8 +76,9 @@ class thread_server {
   };
   using session_place = std::list<session>::iterator;
 
-  // Inserts `client` into sessions_ with an empty handle, `std::thread{}`. Then stores there the
-  // thread that runs converse(), which must not find its entry incomplete. insert() returns the
+  // Inserts `client` into sessions_ with a thread object that runs nothing, `std::thread{}`. Then
+  // stores in this entry a thread that runs converse(). That thread may end at once, and must find
+  // its entry complete in end_session(): lock mutex_ (run() does not). insert() returns the
   // place to pass to converse(). If the system has no thread left, drop() this client and go on.
   void start_session(common::unique_fd client) {
     // --8<-- [start:task-01-4b]

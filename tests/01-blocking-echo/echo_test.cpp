@@ -3,6 +3,7 @@
 #include "echo.hpp"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/time.h>
@@ -16,6 +17,8 @@
 #include "bytes.hpp"
 #include "enum_names.hpp"
 #include "errors.hpp"
+#include "eventually.hpp"
+#include "scripted_calls.hpp"
 #include "socket_pair.hpp"
 
 using namespace std::chrono_literals;
@@ -52,6 +55,17 @@ std::size_t unread_bytes(int socket) {
   int waiting = 0;
   common::check(::ioctl(socket, FIONREAD, &waiting), "ioctl FIONREAD");
   return static_cast<std::size_t>(waiting);
+}
+
+// Bytes that the kernel has taken and not put on the wire yet.
+std::size_t held_back_bytes(int socket) {
+  int waiting = 0;
+  common::check(::ioctl(socket, SIOCOUTQNSD, &waiting), "ioctl SIOCOUTQNSD");
+  return static_cast<std::size_t>(waiting);
+}
+
+bool is_open(int fd) {
+  return ::fcntl(fd, F_GETFD) != -1;
 }
 
 void fill(int socket) {
@@ -109,6 +123,10 @@ constexpr const char* send_hangs =
 constexpr const char* echo_hangs =
     "echo_until_eof has not returned: after the peer's FIN recv() returns 0, at once and for ever. "
     "Does 0 end the loop?";
+
+constexpr const char* closed =
+    "send_all or echo_until_eof has closed a descriptor that its caller closes again, and by then "
+    "the number may be another client's. Neither closes it, however the conversation ends";
 
 constexpr const char* ended_early =
     "echo_until_eof has returned, and the peer has more to say: a short recv() is not the end. "
@@ -190,7 +208,7 @@ TEST_CASE("01.2 a signal before any byte went out is no failure", "[01.2]") {
 
 TEST_CASE("01.2 an errno that an earlier call left has no effect", "[01.2]") {
   const std::string message = "once";
-  for (const int left : {EINTR, EPIPE}) {
+  for (const int left : {EINTR, EPIPE, ECONNRESET, EAGAIN}) {
     const course_test::socket_pair sockets = unix_pair();
     auto sending = send_in_background(sockets.theirs.get(), message, left);
     const std::string stale_errno = "errno was still " + common::describe_errno(left) +
@@ -219,6 +237,8 @@ TEST_CASE("01.2 a send to a peer that is gone fails, without SIGPIPE", "[01.2]")
   REQUIRE(sending.finished(2s));
   UNSCOPED_INFO("send() failed with EPIPE: the peer is gone, so say sent::failed");
   CHECK(sending.get().result == blocking::sent::failed);
+  UNSCOPED_INFO(closed);
+  CHECK(is_open(sockets.theirs.get()));
   const auto left_behind = std::signal(SIGPIPE, previous);
   UNSCOPED_INFO(
       "send_all has changed what SIGPIPE does in the whole process, which is not its to decide: "
@@ -254,6 +274,38 @@ TEST_CASE("01.2 a send that has waited as long as its socket allows is a failure
   REQUIRE(sending.finished(2s));
   UNSCOPED_INFO("send() failed with EAGAIN, and no byte went out: say sent::failed");
   CHECK(sending.get().result == blocking::sent::failed);
+}
+
+TEST_CASE("01.2 a small message goes out at once", "[01.2]") {
+  const std::string message = "small";
+  for (int round = 0; round < 3; ++round) {
+    const course_test::socket_pair sockets = tcp_pair();
+    background<std::size_t> sending{sockets.theirs.get(), [&] {
+                                      (void)blocking::send_all(sockets.theirs.get(),
+                                                               bytes_of(message));
+                                      return held_back_bytes(sockets.theirs.get());
+                                    }};
+    UNSCOPED_INFO(send_hangs);
+    REQUIRE(sending.finished(2s));
+    UNSCOPED_INFO(
+        "send_all has returned, and the kernel holds the bytes back: MSG_MORE promises that more "
+        "will follow, so it waits for that. Pass MSG_NOSIGNAL alone");
+    REQUIRE(sending.get() == 0);
+  }
+}
+
+TEST_CASE("01.2 after send_all its caller can send more", "[01.2]") {
+  const course_test::socket_pair sockets = unix_pair();
+  for (const std::string message : {"first", "second"}) {
+    auto sending = send_in_background(sockets.theirs.get(), message);
+    UNSCOPED_INFO(send_hangs);
+    REQUIRE(sending.finished(2s));
+    UNSCOPED_INFO(
+        "the second send_all on this socket failed: has the first one shut it down? Its caller may "
+        "have more to send, and decides when the stream ends");
+    REQUIRE(sending.get().result == blocking::sent::all);
+    CHECK(read_up_to(sockets.ours.get(), message.size()) == message);
+  }
 }
 
 TEST_CASE("01.3 one byte is echoed while the peer waits for it", "[01.3]") {
@@ -344,10 +396,8 @@ TEST_CASE("01.3 the descriptor is the caller's to close", "[01.3]") {
   sockets.ours.reset();
   UNSCOPED_INFO("recv() returning 0 is the peer's FIN, an orderly end: peer_finished");
   CHECK(blocking::echo_until_eof(sockets.theirs.get()) == blocking::ending::peer_finished);
-  UNSCOPED_INFO(
-      "echo_until_eof has closed a descriptor that its caller closes again, and by then the number "
-      "may be another client's");
-  REQUIRE(::fcntl(sockets.theirs.get(), F_GETFD) != -1);
+  UNSCOPED_INFO(closed);
+  CHECK(is_open(sockets.theirs.get()));
 }
 
 TEST_CASE("01.3 a reset ends the conversation as peer_gone", "[01.3]") {
@@ -362,6 +412,8 @@ TEST_CASE("01.3 a reset ends the conversation as peer_gone", "[01.3]") {
   REQUIRE(echoing.finished(2s));
   UNSCOPED_INFO("recv() returned -1 with ECONNRESET: the peer is gone, and nothing threw");
   CHECK(echoing.get() == blocking::ending::peer_gone);
+  UNSCOPED_INFO(closed);
+  CHECK(is_open(sockets.theirs.get()));
 }
 
 TEST_CASE("01.3 any failure of recv but a signal is peer_gone, and not only a reset", "[01.3]") {
@@ -392,23 +444,26 @@ TEST_CASE("01.3 a peer that is silent for longer than its socket allows is gone"
   CHECK(echoing.get() == blocking::ending::peer_gone);
 }
 
-TEST_CASE("01.3 a FIN ends the conversation after a signal, too", "[01.3]") {
-  const course_test::socket_pair sockets = tcp_pair();
-  REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of("x")) == blocking::sent::all);
-  ::shutdown(sockets.ours.get(), SHUT_WR);
-  background<blocking::ending> echoing{sockets.theirs.get(), [&] {
-                                         errno = EINTR;  // as a signal during recv() leaves it
-                                         return blocking::echo_until_eof(sockets.theirs.get());
-                                       }};
-  constexpr const char* stale_errno =
-      "recv() returned a byte and then 0, the peer's FIN, while errno was still EINTR from an "
-      "earlier call: only -1 sets errno, so look at it after -1 alone";
-  UNSCOPED_INFO("echo_until_eof has not returned. " << stale_errno);
-  REQUIRE(echoing.finished(2s));
-  UNSCOPED_INFO(stale_errno);
-  CHECK(echoing.get() == blocking::ending::peer_finished);
-  UNSCOPED_INFO("the byte was not echoed. " << stale_errno);
-  CHECK(unread_bytes(sockets.ours.get()) == 1);
+TEST_CASE("01.3 an errno that an earlier call left has no effect", "[01.3]") {
+  for (const int left : {EINTR, ECONNRESET, EPIPE, EAGAIN, ENOTCONN}) {
+    const course_test::socket_pair sockets = tcp_pair();
+    REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of("x")) == blocking::sent::all);
+    ::shutdown(sockets.ours.get(), SHUT_WR);
+    background<blocking::ending> echoing{sockets.theirs.get(), [&] {
+                                           errno = left;
+                                           return blocking::echo_until_eof(sockets.theirs.get());
+                                         }};
+    const std::string stale_errno =
+        "recv() returned a byte and then 0, the peer's FIN, while errno was still " +
+        common::describe_errno(left) +
+        " from an earlier call: only -1 sets errno, so look at it after -1 alone";
+    UNSCOPED_INFO("echo_until_eof has not returned. " << stale_errno);
+    REQUIRE(echoing.finished(2s));
+    UNSCOPED_INFO(stale_errno);
+    CHECK(echoing.get() == blocking::ending::peer_finished);
+    UNSCOPED_INFO("the byte was not echoed. " << stale_errno);
+    CHECK(read_up_to(sockets.ours.get(), 1) == "x");
+  }
 }
 
 TEST_CASE("01.3 a peer that takes no more echoes is gone, even if it still sends", "[01.3]") {
@@ -423,20 +478,45 @@ TEST_CASE("01.3 a peer that takes no more echoes is gone, even if it still sends
   REQUIRE(echoing.finished(2s));
   UNSCOPED_INFO("send_all failed: nothing more can be delivered, so peer_gone");
   CHECK(echoing.get() == blocking::ending::peer_gone);
+  UNSCOPED_INFO(closed);
+  CHECK(is_open(sockets.theirs.get()));
 }
 
 TEST_CASE("01.3 a signal during recv does not end the conversation", "[01.3]") {
   const course_test::socket_pair sockets = tcp_pair();
   background<blocking::ending> echoing{
       sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
-  for (int round = 0; round < 3; ++round) echoing.interrupt();
-  const std::string message = "still there?";
-  CHECK(blocking::send_all(sockets.ours.get(), bytes_of(message)) == blocking::sent::all);
-  const std::string received = read_up_to(sockets.ours.get(), message.size());
-  UNSCOPED_INFO((received.size() > message.size()
-                     ? "some bytes came back twice, or nobody sent them: is errno looked at after "
-                       "a call that succeeded, or a -1 taken for a count?"
-                     : "recv() returned -1 with EINTR, which says nothing about the peer: call it "
-                       "again"));
-  CHECK(received == message);
+  for (const std::string message : {"still there?", "and now?", "now, too?"}) {
+    echoing.interrupt();
+    CHECK(blocking::send_all(sockets.ours.get(), bytes_of(message)) == blocking::sent::all);
+    const std::string received = read_up_to(sockets.ours.get(), message.size());
+    UNSCOPED_INFO((received.size() >= message.size()
+                       ? "after a signal bytes came back that had come back before, or that nobody "
+                         "sent: recv() returned -1 with EINTR, so it brought nothing to echo. Go "
+                         "back to recv(), and take no -1 for a count"
+                       : "recv() returned -1 with EINTR, which says nothing about the peer: call "
+                         "it again"));
+    REQUIRE(received == message);
+  }
+}
+
+TEST_CASE("01.3 a signal during recv costs no memory", "[01.3]") {
+  const course_test::socket_pair sockets = tcp_pair();
+  background<blocking::ending> echoing{
+      sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
+  const auto echoes_come_to = [&](std::size_t expected) {  // without a recv() of our own
+    return course_test::eventually(2s,
+                                   [&] { return unread_bytes(sockets.ours.get()) == expected; });
+  };
+  REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of("x")) == blocking::sent::all);
+  CHECK(echoes_come_to(1));
+  const void* const before = course_test::last_recv_buffer();
+  echoing.interrupt();
+  REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of("y")) == blocking::sent::all);
+  CHECK(echoes_come_to(2));
+  UNSCOPED_INFO(
+      "after a signal recv() was given another buffer: does echo_until_eof call itself? Each "
+      "signal "
+      "then takes a buffer of the thread's stack, until none is left. Go round the loop instead");
+  CHECK(course_test::last_recv_buffer() == before);
 }

@@ -9,10 +9,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <string>
 #include <system_error>
 
 #include "background.hpp"
 #include "client.hpp"
+#include "descriptor_limit.hpp"
 #include "fd_scope.hpp"
 #include "refuse_calls.hpp"
 #include "socket_pair.hpp"
@@ -30,16 +32,26 @@ int option_of(int socket, int level, int option) {
   return value;
 }
 
+std::string why_not_open(const std::system_error& error) {
+  const std::string what = error.what();
+  if (what.starts_with("setsockopt")) {
+    return "an option is a number that means another option at another level: SO_REUSEADDR belongs "
+           "to SOL_SOCKET, and TCP_NODELAY to IPPROTO_TCP";
+  }
+  if (what.starts_with("bind") && error.code() == std::errc::invalid_argument) {
+    return "bind() takes no socket that has a port already: was listen() called first? It gives a "
+           "socket without an address a port of its own. Nor does bind() take a length that is too "
+           "short: pass `sizeof address`, because `sizeof &address` is that of a pointer";
+  }
+  return "open_listener() failed, and nothing is wrong with host and port";
+}
+
 common::unique_fd open_listener(const std::string& host = "127.0.0.1") {
   common::unique_fd listener;
   try {
     listener = blocking::open_listener(host, 0);
   } catch (const std::system_error& error) {
-    if (error.code() == std::errc::invalid_argument) {
-      UNSCOPED_INFO(
-          "bind() takes no socket that has a port already: was listen() called first? It gives a "
-          "socket without an address a port of its own");
-    }
+    UNSCOPED_INFO(why_not_open(error));
     throw;
   }
   UNSCOPED_INFO(
@@ -120,8 +132,18 @@ TEST_CASE("01.1 a listener that cannot be opened leaves no descriptor behind", "
   CHECK(fds.leaked() == "");
 }
 
+TEST_CASE("01.1 a socket that cannot be made is an error that names it", "[01.1]") {
+  const course_test::room_for_descriptors none{0};
+  UNSCOPED_INFO(
+      "no descriptor is free here, so socket() returns -1, which a unique_fd takes without a word: "
+      "check the result of socket() before any other call");
+  CHECK_THROWS_MATCHES(blocking::open_listener("127.0.0.1", 0), std::system_error,
+                       MessageMatches(ContainsSubstring("socket:") && ContainsSubstring("EMFILE")));
+}
+
 TEST_CASE("01.1 a listen that fails is an error that names it, and leaves no descriptor behind",
           "[01.1]") {
+  (void)open_listener();  // which says so if another call fails
   const course_test::fd_scope fds;
   // The kernel refuses listen() to this thread only: EADDRINUSE, as when another one was faster.
   background<void> opening{[] {

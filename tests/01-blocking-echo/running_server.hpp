@@ -53,7 +53,8 @@ class guarded_server {
     if (end.finished(end_deadline) || failing) return;
     FAIL_CHECK(
         "the server cannot end: it waits for a session that is in sessions_ and has no thread, or "
-        "whose socket is no longer in its entry, where the destructor looks for it");
+        "whose socket is no longer in its entry, where the destructor looks for it, or whose "
+        "converse() has returned without end_session()");
   }
 
   [[nodiscard]] std::shared_ptr<blocking::thread_server> get() const { return server_; }
@@ -102,13 +103,15 @@ class running_server {
     if (!served) {
       FAIL(
           "the first client has no echo: are the tests of 01.2 and 01.3 green, and does converse() "
-          "call echo_until_eof?");
+          "call echo_until_eof? Was `client` moved into its entry? If a second unique_fd is made "
+          "of client.get(), the first one closes the socket");
     }
     first.shutdown_write();
     if (first.wait_for_end(step_deadline) == ending::still_open) {
       FAIL(
           "the first client has gone, and its connection stays open: end_session() closes it. Does "
-          "converse() call it, and without mutex_, which end_session() locks?");
+          "converse() call it, and without mutex_, which end_session() locks? Does another thread "
+          "hold mutex_ while it waits: run() in accept4(), or start_session() in a join()?");
     }
     // One accept brought `first`. A script begins with the next one only if that sleeps already.
     (void)eventually(next_accept_deadline, [&] { return accepts_begun() >= begun_before_ + 2; });

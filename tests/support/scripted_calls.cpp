@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <atomic>
 #include <list>
@@ -22,6 +23,8 @@ struct script {
   std::atomic<std::size_t> accept_failures = 0;
   std::atomic<std::size_t> accepts_begun = 0;
   std::atomic<int> accept_flags = 0;
+  std::atomic<const void*> recv_buffer = nullptr;
+  std::atomic<std::size_t> timed_waits_begun = 0;
   std::atomic<bool> refuse_threads = false;
   std::atomic<std::size_t> threads_left = 0;  // to give out before one is refused
   std::atomic<std::chrono::milliseconds> thread_delay_ms{};
@@ -91,6 +94,8 @@ int real_accept4(int, ::sockaddr*, ::socklen_t*, int) asm("__real_accept4");
 int real_close(int) asm("__real_close");
 int real_lock(::pthread_mutex_t*) asm("__real_pthread_mutex_lock");
 int real_unlock(::pthread_mutex_t*) asm("__real_pthread_mutex_unlock");
+int real_timed_wait(::pthread_cond_t*, ::pthread_mutex_t*, ::clockid_t,
+                    const ::timespec*) asm("__real_pthread_cond_clockwait");
 void real_hook(list_node*, list_node*) asm("__real__ZNSt8__detail15_List_node_base7_M_hookEPS0_");
 void real_unhook(list_node*) asm("__real__ZNSt8__detail15_List_node_base9_M_unhookEv");
 void* real_new(std::size_t) asm("__real__Znwm");
@@ -102,6 +107,8 @@ int our_accept4(int, ::sockaddr*, ::socklen_t*, int) asm("__wrap_accept4");
 int our_close(int) asm("__wrap_close");
 int our_lock(::pthread_mutex_t*) asm("__wrap_pthread_mutex_lock");
 int our_unlock(::pthread_mutex_t*) asm("__wrap_pthread_mutex_unlock");
+int our_timed_wait(::pthread_cond_t*, ::pthread_mutex_t*, ::clockid_t,
+                   const ::timespec*) asm("__wrap_pthread_cond_clockwait");
 void our_hook(list_node*, list_node*) asm("__wrap__ZNSt8__detail15_List_node_base7_M_hookEPS0_");
 void our_unhook(list_node*) asm("__wrap__ZNSt8__detail15_List_node_base9_M_unhookEv");
 void* our_new(std::size_t) asm("__wrap__Znwm");
@@ -120,6 +127,7 @@ int our_accept4(int listener, ::sockaddr* peer, ::socklen_t* bytes, int flags) {
 }
 
 ::ssize_t our_recv(int socket, void* buffer, std::size_t bytes, int flags) {
+  course_test::now.recv_buffer = buffer;
   course_test::count(course_test::now.receives_with, true);
   return real_recv(socket, buffer, bytes, flags);
 }
@@ -143,6 +151,12 @@ int our_unlock(::pthread_mutex_t* mutex) {
   const std::chrono::milliseconds delay = course_test::now.unlock_delay_ms;
   if (delay.count() > 0 && !course_test::is_punctual) std::this_thread::sleep_for(delay);
   return failure;
+}
+
+int our_timed_wait(::pthread_cond_t* condition, ::pthread_mutex_t* mutex, ::clockid_t clock,
+                   const ::timespec* limit) {
+  ++course_test::now.timed_waits_begun;
+  return real_timed_wait(condition, mutex, clock, limit);
 }
 
 void our_hook(list_node* node, list_node* before) {
@@ -179,6 +193,14 @@ std::size_t accepts_begun() {
 
 int last_accept_flags() {
   return now.accept_flags;
+}
+
+const void* last_recv_buffer() {
+  return now.recv_buffer;
+}
+
+std::size_t timed_waits_begun() {
+  return now.timed_waits_begun;
 }
 
 failing_accepts::failing_accepts(int error, std::size_t failures_max) {

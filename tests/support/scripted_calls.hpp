@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Brings about what the system rarely does to a server: an accept that fails, a thread or memory
 // that is refused, a thread that is faster or slower than its maker, an unlock that returns late.
-// And shows what no client can see: the flags with which a server accepts, and what it does with
-// its mutex held, or without it.
+// And shows what no client can see: the flags with which a server accepts, where it receives, how
+// it waits, and what it does with its mutex held, or without it.
 // The linker puts functions of ours before the real ones, in programs that link
 // test-scripted-calls, and in no other.
 // Owns     a switch, as long as the object lives. There may be one object of each kind at a time.
@@ -24,6 +24,12 @@ namespace course_test {
 
 // The flags of the last accept4() that was begun; 0 for accept().
 [[nodiscard]] int last_accept_flags();
+
+// The buffer of the last recv() that was begun, the test's own included.
+[[nodiscard]] const void* last_recv_buffer();
+
+// How many waits for a std::condition_variable, with a limit of time, have begun in every thread.
+[[nodiscard]] std::size_t timed_waits_begun();
 
 // The next accepts, of every thread and listener, fail with `error` before the kernel is asked.
 class [[nodiscard]] failing_accepts {
