@@ -4,8 +4,10 @@
 // Lifetime context, site and `stop_fd` outlive it.
 // Threads  the one that runs the context.
 // Errors   serve_until_stopped() throws std::system_error if the listener or the ring is broken.
-// Rule     if there is no room for a new client, it closes the client that was idle for longest. If
-//          none is idle, new clients wait in the kernel's backlog until one leaves.
+// Rule     it has at most connections_max + 1 clients: if it is full, one more is accepted, and the
+//          client that was idle for longest has to go for it. If none is idle, that one waits, and
+//          all others wait in the kernel's backlog. Therefore it accepts one client at a time: in
+//          one turn, a multishot accept takes as many as the backlog has.
 #pragma once
 
 #include <poll.h>
@@ -21,7 +23,6 @@
 #include "http_connection.hpp"
 #include "http_site.hpp"
 #include "io_context.hpp"
-#include "multishot_operations.hpp"
 #include "operations.hpp"
 #include "scope.hpp"
 #include "task.hpp"
@@ -67,12 +68,12 @@ class http_service {
   }
 
   task<> accept_clients() {
-    accept_stream arriving{accepting_, {listener_.get()}};
+    accept_each arriving{accepting_, listener_.get()};
     co_await finally(serve_each(arriving), arriving.end());
     listener_.reset();
   }
 
-  task<> serve_each(accept_stream& arriving) {
+  task<> serve_each(accept_each& arriving) {
     for (;;) {
       accepted next = co_await arriving.next();
       if (next.client.valid()) {
