@@ -23,6 +23,7 @@
 #include "http_connection.hpp"
 #include "http_site.hpp"
 #include "io_context.hpp"
+#include "last_waits.hpp"
 #include "operations.hpp"
 #include "scope.hpp"
 #include "task.hpp"
@@ -43,12 +44,17 @@ class http_service {
 
   // Ends when the listener is broken, or when a stop was requested and all clients have gone.
   task<> serve_until_stopped() {
-    (void)co_await when_any(over_, clients_.run(accept_clients()), stop_in_order(), sweep(),
-                            write_log());
-    if (site_.log.is_open()) co_await site_.log.write_out(last_words_);
+    (void)co_await when_any(ended_, serve_and_write_log(),
+                            exit_if_stuck(ended_, stop_fd_, site_.options.drain_ms));
   }
 
  private:
+  task<> serve_and_write_log() {
+    (void)co_await when_any(over_, clients_.run(accept_clients()), stop_in_order(), sweep(),
+                            write_log());
+    if (site_.log.is_open()) co_await write_last_lines(last_words_, site_);
+  }
+
   // Stops in an orderly way when a stop is requested. You need:
   //   site_.options.drain_ms   how long clients may still take: wait with a timeout_op() under
   //                            over_, which is canceled when the last client has gone
@@ -147,6 +153,7 @@ class http_service {
   scope clients_{context_, child_of{over_}};  // also holds the task that accepts clients
   cancel_source accepting_{child_of{clients_.source()}};
   cancel_source last_words_{context_};
+  cancel_source ended_{context_};
   cancel_source* until_one_leaves_ = nullptr;
   cancel_source* until_one_comes_ = nullptr;
   std::size_t count_ = 0;  // clients that are being served

@@ -160,8 +160,8 @@ TEST_CASE("14 all threads together keep to the limit of connections", "[14]") {
   std::vector<client> begun = connect_many(server.process.port(), 20);
   for (client& each : begun) each.send_all("GET /hello.txt HTTP/1.1\r\nHo");
   UNSCOPED_INFO("each thread has its share, rounded down, and one client that waits");
-  CHECK_FALSE(eventually(milliseconds{300},
-                         [&] { return server.process.open_fd_count() > none + 2 + 2; }));
+  CHECK_FALSE(
+      eventually(milliseconds{300}, [&] { return server.process.open_fd_count() > none + 2 + 2; }));
 }
 
 TEST_CASE("14 fewer connections than threads are a sentence, and status 2", "[14]") {
