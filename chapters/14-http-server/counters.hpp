@@ -46,6 +46,9 @@ class alignas(64) counters {
     const auto hundreds = static_cast<std::size_t>(status) / 100 - 2;
     add(static_cast<counted>(static_cast<std::size_t>(counted::answers_2xx) + hundreds));
   }
+  [[nodiscard]] std::uint64_t read(counted which) const noexcept {
+    return read(static_cast<std::size_t>(which));
+  }
   [[nodiscard]] std::uint64_t read(std::size_t which) const noexcept {
     return values_[which].load(std::memory_order_relaxed);
   }

@@ -6,10 +6,7 @@
 // Errors   found_file::status; a small file that cannot be read is null. std::bad_alloc.
 // Rule     if a file changes while it is read, the bytes that were read are sent, but the cache
 //          does not keep them.
-// See      io_uring_prep_openat2(3)
 #pragma once
-
-#include <liburing.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -20,20 +17,13 @@
 
 #include "cancel_source.hpp"
 #include "file_cache.hpp"
-#include "file_operations.hpp"
-#include "io_request.hpp"
+#include "file_requests.hpp"
 #include "mime_types.hpp"
 #include "site_root.hpp"
 #include "small_file.hpp"
 #include "task.hpp"
 
 namespace uring::http {
-
-// `how` and `path` live until it has completed.
-inline auto openat2_op(const io_handle& io, int folder, const char* path, ::open_how& how) {
-  return io_request{
-      io, [=, to = &how](::io_uring_sqe& sqe) { ::io_uring_prep_openat2(&sqe, folder, path, to); }};
-}
 
 // As site_root::find(), but only this task waits. 503 if the source was canceled at its time limit.
 inline task<found_file> find_file(cancel_source& source, const site_root& root,
@@ -59,7 +49,7 @@ inline task<std::shared_ptr<const small_file>> read_small_file(cancel_source& so
   std::size_t done = 0;
   while (done < room.size()) {
     const io_result read =
-        co_await read_op(source, found.fd.get(), std::as_writable_bytes(room.subspan(done)), done);
+        co_await read_file_op(source, found, std::as_writable_bytes(room.subspan(done)), done);
     if (read.is_passing()) continue;
     if (!read || read.count() == 0) co_return nullptr;
     done += read.count();
@@ -88,7 +78,7 @@ inline task<looked_up> look_up(cancel_source& source, const site_root& root, fil
   if (got.file != nullptr) co_return got;
   got.file = co_await read_small_file(source, got.found, type_of(name));
   if (got.file == nullptr) {
-    got.found.status = 500;
+    got.found.status = source.is_canceled() ? 503 : 500;
   } else if (is_unchanged(got.found)) {
     check.keep(got.file, coarse_now());
   }

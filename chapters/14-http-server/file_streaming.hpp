@@ -15,7 +15,7 @@
 
 #include "client_link.hpp"
 #include "connection_reset.hpp"
-#include "file_operations.hpp"
+#include "file_requests.hpp"
 #include "file_selection.hpp"
 #include "site_root.hpp"
 #include "slow_waits.hpp"
@@ -30,8 +30,8 @@ inline task<bool> send_large_file(client_link& link, const found_file& file, fil
     const std::span<char> room = link.out.room();
     const std::size_t wanted = std::min<std::uint64_t>(room.size(), part.bytes);
     link.limit.start(wait_for::file);
-    const io_result read = co_await read_op(link.limit.source(), file.fd.get(),
-                                            std::as_writable_bytes(room.first(wanted)), part.first);
+    const io_result read = co_await read_file_op(
+        link.limit.source(), file, std::as_writable_bytes(room.first(wanted)), part.first);
     if (read.is_passing()) continue;
     if (!read || read.count() == 0) {
       reset_connection(link.socket);

@@ -100,7 +100,8 @@ class access_log {
     lines_.append(" ").append(std::to_string(bytes)).append("\n");
   }
 
-  // Writes the lines collected so far. While this waits for the disk, more may be added.
+  // Writes the lines collected so far. While this waits for the disk, more may be added. If the
+  // source is canceled, the lines that are left are lost.
   task<> write_out(cancel_source& source) {
     const std::string now = std::exchange(lines_, {});
     std::span<const std::byte> left = std::as_bytes(std::span{now});

@@ -27,6 +27,7 @@ struct file_facts {
   std::uint64_t inode = 0;  // these tell a cache that another file has taken the name
   std::int64_t changed_s = 0;
   std::uint32_t changed_ns = 0;
+  bool is_on_disk = true;  // on a device; not in memory, on a network, or of a program (FUSE)
 
   friend bool operator==(const file_facts&, const file_facts&) = default;
 };
@@ -40,7 +41,8 @@ inline constexpr unsigned facts_mask =
           .modified_ns = now.stx_mtime.tv_nsec,
           .inode = now.stx_ino,
           .changed_s = now.stx_ctime.tv_sec,
-          .changed_ns = now.stx_ctime.tv_nsec};
+          .changed_ns = now.stx_ctime.tv_nsec,
+          .is_on_disk = now.stx_dev_major != 0};
 }
 
 // Seconds since 1970, by the clock that Date shows.

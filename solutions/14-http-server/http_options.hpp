@@ -2,7 +2,8 @@
 // The flags that this server has besides those of every server: a root and the limits. Each limit
 // has a flag, and each flag has a default that is good enough for a public server.
 // Lifetime the flag_set must not outlive it.
-// Errors   a value out of its range ends the program with a sentence and status 2, in parse().
+// Errors   a value out of its range ends the program with a sentence and status 2, in parse(); so
+//          do fewer connections than threads, in options().
 #pragma once
 
 #include <sys/resource.h>
@@ -11,11 +12,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #include "errors.hpp"
 #include "file_cache.hpp"
 #include "flags.hpp"
+#include "log.hpp"
 #include "request_limits.hpp"
 #include "wait_kinds.hpp"
 
@@ -24,7 +27,7 @@ namespace uring::http {
 struct http_options {
   std::string root = ".";
   std::string access_log;                // a file; empty: none
-  std::size_t connections_max = 10'000;  // of each thread
+  std::size_t connections_max = 10'000;  // of each thread, and one more that waits
   request_limits requests;
   limit_lengths lengths{};  // by wait_for
   std::chrono::milliseconds drain_ms{5000};
@@ -58,8 +61,9 @@ class http_command_line {
     http_options chosen;
     chosen.root = root_;
     chosen.access_log = access_log_;
-    const std::int64_t all = std::min(connections_, connections_that_fit());
-    chosen.connections_max = static_cast<std::size_t>((all + threads - 1) / threads);
+    const std::int64_t all = std::min(connections_, connections_that_fit(threads));
+    if (all < threads) refuse(all, threads);
+    chosen.connections_max = static_cast<std::size_t>(all / threads);
     chosen.requests.head_bytes_max = static_cast<std::size_t>(head_bytes_);
     chosen.requests.body_bytes_max = static_cast<std::uint64_t>(body_bytes_);
     const auto set = [&](wait_for what, std::int64_t ms) {
@@ -78,16 +82,23 @@ class http_command_line {
   }
 
   // Each client takes a descriptor. Some descriptors have to be left for files and for the server
-  // itself, because a client whose file cannot be opened is not served.
-  [[nodiscard]] static std::int64_t connections_that_fit() {
+  // itself, because a client whose file cannot be opened is not served. A thread needs four: its
+  // ring, its listener, its log, and the client for which there is no room yet.
+  [[nodiscard]] static std::int64_t connections_that_fit(std::int64_t threads) {
     ::rlimit limit{};
     common::check(::getrlimit(RLIMIT_NOFILE, &limit), "getrlimit");
     const auto descriptors = static_cast<std::int64_t>(std::min<::rlim_t>(limit.rlim_cur, 1 << 30));
-    return descriptors - std::min<std::int64_t>(descriptors / 2, 128);
+    return descriptors - std::min<std::int64_t>(descriptors / 2, 124 + 4 * threads);
   }
 
  private:
   static constexpr std::int64_t goodbye_ms = 2000;
+
+  [[noreturn]] static void refuse(std::int64_t connections, std::int64_t threads) {
+    common::log(std::to_string(threads) + " threads cannot share " + std::to_string(connections) +
+                " connections: change --threads, --connections-max or ulimit -n");
+    std::exit(2);
+  }
 
   std::string root_ = ".";
   std::string access_log_;

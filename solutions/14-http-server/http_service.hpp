@@ -4,8 +4,10 @@
 // Lifetime context, site and `stop_fd` outlive it.
 // Threads  the one that runs the context.
 // Errors   serve_until_stopped() throws std::system_error if the listener or the ring is broken.
-// Rule     if there is no room for a new client, it closes the client that was idle for longest. If
-//          none is idle, new clients wait in the kernel's backlog until one leaves.
+// Rule     it has at most connections_max + 1 clients: if it is full, one more is accepted, and the
+//          client that was idle for longest has to go for it. If none is idle, that one waits, and
+//          all others wait in the kernel's backlog. Therefore it accepts one client at a time: in
+//          one turn, a multishot accept takes as many as the backlog has.
 #pragma once
 
 #include <poll.h>
@@ -21,7 +23,7 @@
 #include "http_connection.hpp"
 #include "http_site.hpp"
 #include "io_context.hpp"
-#include "multishot_operations.hpp"
+#include "last_waits.hpp"
 #include "operations.hpp"
 #include "scope.hpp"
 #include "task.hpp"
@@ -42,12 +44,17 @@ class http_service {
 
   // Ends when the listener is broken, or when a stop was requested and all clients have gone.
   task<> serve_until_stopped() {
-    (void)co_await when_any(over_, clients_.run(accept_clients()), stop_in_order(), sweep(),
-                            write_log());
-    if (site_.log.is_open()) co_await site_.log.write_out(last_words_);
+    (void)co_await when_any(ended_, serve_and_write_log(),
+                            exit_if_stuck(ended_, stop_fd_, site_.options.drain_ms));
   }
 
  private:
+  task<> serve_and_write_log() {
+    (void)co_await when_any(over_, clients_.run(accept_clients()), stop_in_order(), sweep(),
+                            write_log());
+    if (site_.log.is_open()) co_await write_last_lines(last_words_, site_);
+  }
+
   // Stops in an orderly way when a stop is requested. You need:
   //   site_.options.drain_ms   how long clients may still take: wait with a timeout_op() under
   //                            over_, which is canceled when the last client has gone
@@ -67,12 +74,12 @@ class http_service {
   }
 
   task<> accept_clients() {
-    accept_stream arriving{accepting_, {listener_.get()}};
+    accept_each arriving{accepting_, listener_.get()};
     co_await finally(serve_each(arriving), arriving.end());
     listener_.reset();
   }
 
-  task<> serve_each(accept_stream& arriving) {
+  task<> serve_each(accept_each& arriving) {
     for (;;) {
       accepted next = co_await arriving.next();
       if (next.client.valid()) {
@@ -146,6 +153,7 @@ class http_service {
   scope clients_{context_, child_of{over_}};  // also holds the task that accepts clients
   cancel_source accepting_{child_of{clients_.source()}};
   cancel_source last_words_{context_};
+  cancel_source ended_{context_};
   cancel_source* until_one_leaves_ = nullptr;
   cancel_source* until_one_comes_ = nullptr;
   std::size_t count_ = 0;  // clients that are being served

@@ -22,6 +22,7 @@
 #include "buffer_ring.hpp"
 #include "counters.hpp"
 #include "errors.hpp"
+#include "file_requests.hpp"
 #include "http_options.hpp"
 #include "http_service.hpp"
 #include "http_site.hpp"
@@ -78,6 +79,7 @@ class http_workers {
   // A worker's thread, from its first turn to its last.
   void serve(worker& own, std::size_t index, common::unique_fd listener) {
     io_context& context = own.context();
+    allow_kernel_threads(context);
     buffer_ring supply{context, 0, options_.buffers.count};
     buffer_pool pool{context, supply, options_.buffers};
     http_site site{root_, options_.http, pool, counters_, index};

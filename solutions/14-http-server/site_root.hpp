@@ -76,7 +76,8 @@ struct found_file {
 // slash. Anything else, such as a FIFO or a device, has 403.
 //
 // statx() is a plain call here. The file is open, and with AT_STATX_DONT_SYNC the kernel answers
-// without waiting for a disk or a network. Through the ring, a worker thread would make the call.
+// without waiting for a disk, a network or FUSE's daemon. Through the ring, a worker thread would
+// make the call.
 [[nodiscard]] inline found_file examine(common::unique_fd opened) {
   struct ::statx now{};
   const int flags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;

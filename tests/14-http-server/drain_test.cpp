@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How the server stops: in which order, and in bounded time.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <string>
@@ -10,6 +12,7 @@
 #include "process_counts.hpp"
 #include "site_server.hpp"
 #include "stalled_client.hpp"
+#include "unique_fd.hpp"
 
 using namespace course_test;
 
@@ -118,6 +121,21 @@ TEST_CASE("14 what had arrived when the stop came is answered", "[14]") {
   server.process.send_signal(SIGCONT);
   UNSCOPED_INFO("the client has done nothing wrong: its request was here before the stop");
   CHECK(body_of(peer.recv_until_eof()) == "0123456789");
+}
+
+TEST_CASE("14 a log that nobody reads does not keep the server, and its lines are counted",
+          "[14]") {
+  const site_folder beside;
+  const std::string pipe = beside.beside("access.fifo").string();
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const common::unique_fd reader{::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+  REQUIRE(reader.valid());
+  site_server server{{"--access-log", pipe, "--drain-timeout-ms", "100"}};
+  const std::string long_path = "/none?" + std::string(8000, 'x');
+  for (int i = 0; i < 300; ++i) CHECK(status_of(server.get(long_path)) == 404);
+  UNSCOPED_INFO("a write to a full pipe waits for ever: the last one needs a limit as well");
+  CHECK(server.process.stop(SIGTERM, milliseconds{5000}) == exited(0));
+  CHECK(server.process.stderr_text().find("the access log lacks ") != std::string::npos);
 }
 
 TEST_CASE("14 a second signal ends it at once", "[14]") {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The whole server: what changes on the disk, who waits for whom, and what it holds on to.
+#include <signal.h>
+
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>
 #include <sstream>
@@ -8,6 +11,7 @@
 
 #include "bytes.hpp"
 #include "eventually.hpp"
+#include "process_counts.hpp"
 #include "site_server.hpp"
 #include "stalled_client.hpp"
 
@@ -141,6 +145,44 @@ TEST_CASE("14 at the limit of connections a client waits if nobody is idle", "[1
   begun.send_all("st: a\r\nConnection: close\r\n\r\n");
   CHECK(body_of(begun.recv_until_eof()) == "hello world\n");
   CHECK(body_of(next.recv_until_eof()) == "0123456789");
+}
+
+TEST_CASE("14 at the limit of connections a burst takes one descriptor more, and is served",
+          "[14]") {
+  site_server server{{"--connections-max", "4"}};
+  const std::size_t none = server.process.open_fd_count();
+  server.process.send_signal(SIGSTOP);  // so that all of them are in the backlog when it goes on
+  REQUIRE(eventually(step_deadline, [&] { return process_state(server.process.pid()) == 'T'; }));
+  std::vector<client> burst = connect_many(server.process.port(), 300);
+  for (client& each : burst) each.send_all(site_server::last_request("/-/counters"));
+  server.process.send_signal(SIGCONT);
+  std::size_t most = 0;
+  std::size_t served = 0;
+  for (client& each : burst) {
+    most = std::max(most, server.process.open_fd_count());
+    served += status_of(each.recv_until_eof()) == 200 ? 1 : 0;
+    each.close();
+  }
+  UNSCOPED_INFO("a multishot accept takes the whole backlog before its first client is counted");
+  CHECK(most <= none + 4 + 1);
+  CHECK(served == 300);
+}
+
+TEST_CASE("14 all threads together keep to the limit of connections", "[14]") {
+  const site_server server{{"--threads", "2", "--connections-max", "3"}};  // one of each thread
+  const std::size_t none = server.process.open_fd_count();
+  std::vector<client> begun = connect_many(server.process.port(), 20);
+  for (client& each : begun) each.send_all("GET /hello.txt HTTP/1.1\r\nHo");
+  UNSCOPED_INFO("each thread has its share, rounded down, and one client that waits");
+  CHECK_FALSE(
+      eventually(milliseconds{300}, [&] { return server.process.open_fd_count() > none + 2 + 2; }));
+}
+
+TEST_CASE("14 fewer connections than threads are a sentence, and status 2", "[14]") {
+  const finished_program run =
+      run_program(program("14-server"), {"--threads", "4", "--connections-max", "3"});
+  CHECK(run.status == exited(2));
+  CHECK(run.stderr_text.find("4 threads cannot share 3 connections") != std::string::npos);
 }
 
 TEST_CASE("14 at the descriptor limit it goes on, and recovers", "[14]") {
