@@ -132,10 +132,12 @@ class http_service {
     }
   }
 
+  // The lines that are left at the end are for write_last_lines().
   task<> write_log() {
-    while (!over_.is_canceled()) {
+    for (;;) {
       (void)co_await timeout_op(over_, site_.log.is_open() ? log_period_ms : log_never_ms);
-      if (site_.log.is_open()) co_await site_.log.write_out(over_);
+      if (over_.is_canceled()) co_return;
+      co_await site_.log.write_out(over_);
     }
   }
   static constexpr std::chrono::milliseconds log_never_ms{std::chrono::hours{24}};

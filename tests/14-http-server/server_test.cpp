@@ -257,10 +257,12 @@ TEST_CASE("14 the log has a line for each answer", "[14]") {
 TEST_CASE("14 no client writes more into the log than its own request line", "[14]") {
   const site_folder beside;
   const std::string file = beside.beside("access.log").string();
-  const site_server server{{"--access-log", file}};
+  site_server server{{"--access-log", file}};
   (void)server.get("/a\"_200_0_\\\"b");
-  CHECK(eventually(step_deadline, [&] { return text_of(file).ends_with('\n'); }));
+  CHECK(server.process.stop() == exited(0));
   const std::string text = text_of(file);
+  UNSCOPED_INFO("a request that came just before the stop is not in the log");
+  CHECK(text.ends_with('\n'));
   UNSCOPED_INFO("a quote or a backslash of the target is in the log as it came:\n" << text);
   CHECK(text.find("\"GET /a\\x22_200_0_\\x5c\\x22b HTTP/1.1\" 404 14\n") != std::string::npos);
 }
