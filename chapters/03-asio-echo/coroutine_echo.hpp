@@ -26,6 +26,7 @@ using asio::ip::tcp;
 // Echoes until EOF or any other error. An operation with the token `or_error` stores its error in
 // `error`, and throws nothing; co_await gives the number of bytes. The operations are those of
 // callback_session. Its members are local variables here, and its two functions become one loop.
+// Return without closing the socket: the frame destroys `entry` first, and then closes it.
 inline asio::awaitable<void> echo(tcp::socket socket, open_sockets& sockets) {
   const open_sockets::entry entry{sockets, socket.native_handle()};
   std::array<std::byte, 16 * 1024> buffer;

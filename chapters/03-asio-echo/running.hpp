@@ -38,6 +38,7 @@ inline void run_to_the_end(asio::io_context& io) {
 // Calls run_to_the_end(io) on this thread and on threads - 1 others (std::jthread). Returns when
 // all of them are done. If the system has no thread left, std::jthread's constructor throws. Then
 // call io.stop(), which makes run() return on the threads that run already, and throw again.
+// Declare the vector of jthreads above the `try`: one in the try block joins before the catch.
 inline void run_on_threads(asio::io_context& io, std::int64_t threads) {
   COURSE_TODO("03.3");
 }
@@ -54,19 +55,21 @@ class graceful_stop {
   }
 
  private:
-  // Waits for a second signal (signals_.async_wait, as in the constructor), whose handler calls
-  // end_at_once() with its number. Closes the acceptor. Lets every session echo what has arrived:
-  // sockets_.shut_down_all() with SHUT_RD. Sets grace_ to grace_ms (expires_after), and only then
-  // waits for it (async_wait). Its handler cuts the sessions that have not ended, with SHUT_RDWR.
-  // The last line is given. It cancels both waits when no session is left: run() does not return
-  // while an operation waits for a signal.
+  // Waits for a second signal (signals_.async_wait, as in graceful_stop's constructor), whose
+  // handler calls end_at_once() with its number. Closes the acceptor. Lets every session echo what
+  // has arrived: sockets_.shut_down_all() with SHUT_RD. Sets grace_ to grace_ms (expires_after),
+  // and only then waits for it (async_wait). Its handler cuts the sessions that have not ended,
+  // with SHUT_RDWR, but does nothing if the wait was canceled. The last line is given. When no
+  // session is left, it posts stop_waiting(), which cancels both waits: run() does not return while
+  // an operation waits for a signal.
   void begin() {
     COURSE_TODO("03.3");
     sockets_.when_empty([this] { asio::post(control_, [this] { stop_waiting(); }); });
   }
 
-  // clear() restores the default action of the signals. begin() must not call it to leave the
-  // second signal to the kernel, because clear() drops a signal that has come already.
+  // clear() restores the default action of the signals, so raise() ends the process. Without the
+  // second wait, begin() could call clear(), and the next signal would end the process. But clear()
+  // drops a signal that has come already.
   void end_at_once(int signal) {
     signals_.clear();
     std::raise(signal);

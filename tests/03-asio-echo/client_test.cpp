@@ -29,15 +29,16 @@ enum class behavior {
   leaving,    // after the first echo
 };
 
-// Serves one connection in the test's own io_context: reads a message whole, then answers.
+// Serves one connection in the test's own io_context: reads a message whole, counts it, answers.
 asio::awaitable<void> serve_one(asio::ip::tcp::acceptor& acceptor, behavior how,
-                                std::size_t message_bytes) {
+                                std::size_t message_bytes, std::int64_t& messages) {
   asio::ip::tcp::socket socket = co_await acceptor.async_accept(asio::use_awaitable);
   acceptor.close();  // a second connection is refused
   std::vector<unsigned char> bytes(message_bytes);
   std::vector<unsigned char> first;
   while (true) {
     co_await asio::async_read(socket, asio::buffer(bytes), asio::use_awaitable);
+    ++messages;
     if (first.empty()) first = bytes;
     if (how == behavior::repeating) bytes = first;
     if (how == behavior::corrupting) bytes.back() = static_cast<unsigned char>(~bytes.back());
@@ -56,10 +57,11 @@ std::int64_t talk_to(behavior how, std::int64_t requests, std::size_t message_by
       "the client waits in a call and holds the only thread, so the server cannot answer: co_await "
       "an async_ function each time, neither asio::read nor asio::write",
       7};
+  std::int64_t messages = 0;
   asio::io_context io{1};
   asio::ip::tcp::acceptor acceptor{io, {asio::ip::make_address("127.0.0.1"), 0}};
   // Detached: its one exception is the end of the client, and what ends this test.
-  asio::co_spawn(io, serve_one(acceptor, how, message_bytes), asio::detached);
+  asio::co_spawn(io, serve_one(acceptor, how, message_bytes, messages), asio::detached);
   std::exception_ptr escaped;
   std::int64_t echoes = -1;
   asio::co_spawn(io, completion::converse({acceptor.local_endpoint(), requests, message_bytes}),
@@ -70,6 +72,11 @@ std::int64_t talk_to(behavior how, std::int64_t requests, std::size_t message_by
                  });
   io.run_for(5s);
   if (escaped) std::rethrow_exception(escaped);
+  if (echoes == requests && messages != requests) {
+    FAIL_CHECK("the server got " << messages << " messages instead of " << requests
+                                 << ": send plan.requests of them, from request 0 to request "
+                                    "plan.requests - 1");
+  }
   return echoes;
 }
 

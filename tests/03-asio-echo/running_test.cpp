@@ -104,7 +104,9 @@ TEST_CASE("03.3 whatever a handler throws, the loop goes on and the log names it
   CHECK_THAT(logged_by([&] { completion::run_to_the_end(io); }), ContainsSubstring("on purpose"));
 
   io.restart();  // for the test alone: run() has returned
+  bool reached = false;
   asio::post(io, [] { throw 42; });
+  asio::post(io, [&reached] { reached = true; });
   std::string log;
   UNSCOPED_INFO(
       "a handler threw an int, which is no std::exception, and it ended the loop: `catch (...)` "
@@ -112,6 +114,8 @@ TEST_CASE("03.3 whatever a handler throws, the loop goes on and the log names it
   CHECK_NOTHROW(log = logged_by([&] { completion::run_to_the_end(io); }));
   UNSCOPED_INFO("a handler threw an int, and the log says nothing of it");
   CHECK_FALSE(log.empty());
+  UNSCOPED_INFO("a handler threw an int, and the next one never ran: log, and call run() again");
+  CHECK(reached);
 }
 
 TEST_CASE("03.3 a stop ends the loop, even if a handler throws right after it", "[03.3]") {
@@ -209,6 +213,17 @@ TEST_CASE("03.3 a handler that throws on another thread does not end the process
   CHECK(meeting.met == threads);
 }
 
+TEST_CASE("03.3 a handler that throws on the calling thread does not end its loop", "[03.3]") {
+  asio::io_context io{1};
+  bool reached = false;
+  asio::post(io, [] { throw std::runtime_error{"on purpose"}; });
+  asio::post(io, [&reached] { reached = true; });
+  UNSCOPED_INFO("run_on_threads() let an exception out: this thread must run_to_the_end(), too");
+  CHECK_NOTHROW(completion::run_on_threads(io, 1));
+  UNSCOPED_INFO("the handler after the one that threw was never run");
+  CHECK(reached);
+}
+
 TEST_CASE("03.3 run_on_threads() returns when all of its threads are done", "[03.3]") {
   const hang_guard guard{"only one thread calls run(): start threads - 1 others"};
   static asio::io_context io{2};  // outlives a thread that was left behind
@@ -248,13 +263,13 @@ TEST_CASE("03.3 after SIGTERM the server echoes the bytes that clients have sent
   for (client& each : clients) {
     UNSCOPED_INFO(
         "cut short: SHUT_RD leaves what has arrived readable, SHUT_RDWR is for the end of "
-        "the grace time; a timer that was not given grace_ms expires at once");
+        "the grace time; a timer that was not given grace_ms expires at once; and no session "
+        "runs while begin() sleeps: a handler must not sleep, so wait for grace_ by async_wait()");
     CHECK(course_test::compare_bytes(each.recv_until_eof(), words) == course_test::identical);
   }
   UNSCOPED_INFO(
       "if it is still running: the acceptor is open, or a thread is left behind. If it has "
-      "crashed: "
-      "are the tests of 03.1 and 03.2 green?");
+      "crashed: are the tests of 03.1 and 03.2 green?");
   CHECK(server.wait_for_exit(2s) == exited(0));
 }
 
@@ -262,7 +277,9 @@ TEST_CASE("03.3 a stop does not wait for clients that are silent", "[03.3]") {
   server_process server{program("03-server"), every_server()};
   std::vector<client> clients = course_test::connect_many(server.port(), 10);
   for (client& each : clients) REQUIRE(each.echo("hello") == "hello");
-  UNSCOPED_INFO("their sessions ended with the grace time: SHUT_RD shows every session an end now");
+  UNSCOPED_INFO(
+      "their sessions ended with the grace time: SHUT_RD shows every session an end now, unless "
+      "begin() sleeps and holds the thread: a handler must not sleep");
   CHECK(server.stop(SIGTERM, completion::graceful_stop::grace_ms - 100ms) == exited(0));
 }
 
@@ -271,17 +288,19 @@ TEST_CASE("03.3 a client that never reads is cut after the grace time", "[03.3]"
   client stalled{server.port(), {.receive_buffer_bytes = 4096}};
   stall(server, stalled);
   UNSCOPED_INFO(
-      "the session waits to send: when grace_ expires, SHUT_RDWR. expires_after() cancels a wait "
-      "that has begun, so it comes before async_wait()");
+      "the session waits to send: when grace_ expires, SHUT_RDWR, within grace_ms, and only if the "
+      "wait was not canceled. expires_after() cancels a wait that has begun, so it comes before "
+      "async_wait()");
   CHECK(server.stop(SIGTERM, 10s) == exited(0));
 }
 
 TEST_CASE("03.3 a second signal ends the server at once", "[03.3]") {
+  const int signal = GENERATE(SIGTERM, SIGINT);
   server_process server{program("03-server")};
   client stalled{server.port(), {.receive_buffer_bytes = 4096}};
   stall(server, stalled);
-  server.send_signal(SIGTERM);
-  UNSCOPED_INFO("the listener is still open after SIGTERM");
+  server.send_signal(signal);
+  UNSCOPED_INFO("the listener is still open after the first signal");
   REQUIRE(course_test::eventually(1s, [&] {
     try {
       const client late{server.port()};
@@ -291,10 +310,10 @@ TEST_CASE("03.3 a second signal ends the server at once", "[03.3]") {
     }
   }));
   UNSCOPED_INFO(
-      "the second SIGTERM did not end the server at once: one async_wait reports one signal, so "
-      "wait "
-      "again, and let that handler call end_at_once(signal)");
-  CHECK(server.stop(SIGTERM, 500ms) == killed_by(SIGTERM));
+      "the second signal did not end the server at once: one async_wait reports one signal, so "
+      "wait again, and let that handler call end_at_once(signal). If another signal killed it: "
+      "pass on the number that the handler was given");
+  CHECK(server.stop(signal, 500ms) == killed_by(signal));
 }
 
 TEST_CASE("03 a session that begins after the last one has ended is cut at once", "[03]") {

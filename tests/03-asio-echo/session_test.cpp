@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tasks 03.1 and 03.2: a session in callbacks, and the same as a coroutine.
+#include <fcntl.h>
+
 #include <asio/co_spawn.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <exception>
@@ -30,12 +32,39 @@ struct outcome {
   std::exception_ptr escaped;
 };
 
-void start_coroutine(session_fixture& fixture, outcome& result) {
-  asio::co_spawn(fixture.io, completion::echo(std::move(fixture.socket), fixture.sockets),
+void start_coroutine(session_fixture& fixture, asio::ip::tcp::socket& socket, outcome& result) {
+  asio::co_spawn(fixture.io, completion::echo(std::move(socket), fixture.sockets),
                  [&result](const std::exception_ptr& escaped) {
                    result = {.ended = true, .escaped = escaped};
                    if (escaped) std::rethrow_exception(escaped);  // a TODO reaches the test
                  });
+}
+
+void start_coroutine(session_fixture& fixture, outcome& result) {
+  start_coroutine(fixture, fixture.socket, result);
+}
+
+bool is_open(int fd) {
+  return ::fcntl(fd, F_GETFD) != -1;
+}
+
+// Was the session's descriptor still open when its entry left the open_sockets? Declare it before
+// the fixture, whose end may remove the entry.
+struct last_look {
+  bool gone = false;
+  bool open = false;
+};
+
+void check_last_look(session_fixture& fixture, int fd, last_look& look) {
+  fixture.sockets.when_empty([&look, fd] { look = {.gone = true, .open = is_open(fd)}; });
+  ::shutdown(fixture.peer.get(), SHUT_WR);
+  UNSCOPED_INFO("the client sent a FIN, and the session has not ended");
+  REQUIRE(fixture.run_until([&look] { return look.gone; }));
+  UNSCOPED_INFO(
+      "the session closed its socket while its entry was still in the open_sockets. The number is "
+      "then free for a new session, and the old entry removes the new one's. Do not call "
+      "socket.close(): the end of the session destroys its entry, and then closes its socket");
+  CHECK(look.open);
 }
 
 }  // namespace
@@ -57,7 +86,7 @@ TEST_CASE("03.1 an echo larger than all buffers is sent whole", "[03.1]") {
   const auto session = start_callbacks(fixture);
   const std::string message = course_test::pattern(1, 1024 * 1024);
   UNSCOPED_INFO(
-      "bytes are missing: async_write sends all of a buffer, async_write_some some of it; "
+      "bytes are missing or wrong: async_write sends all of a buffer, async_write_some some of it; "
       "or receive() was called before the write had completed, and overwrote the buffer; or the "
       "bytes were gone by then, because asio::buffer() copies nothing");
   CHECK(compare_bytes(fixture.echo(message, session_fixture::reader::late), message) == identical);
@@ -94,6 +123,15 @@ TEST_CASE("03.1 a send that fails ends the session", "[03.1]") {
   CHECK(fixture.run_until([&] { return session.expired(); }));
 }
 
+TEST_CASE("03.1 a session is unregistered before its descriptor is closed", "[03.1]") {
+  last_look look;
+  session_fixture fixture;
+  const int fd = fixture.socket.native_handle();
+  const auto session = start_callbacks(fixture);
+  REQUIRE(fixture.echo("hello") == "hello");
+  check_last_look(fixture, fd, look);
+}
+
 TEST_CASE("03.2 each message comes back, one after the other", "[03.2]") {
   outcome result;
   session_fixture fixture;
@@ -113,7 +151,8 @@ TEST_CASE("03.2 an echo larger than all buffers is sent whole", "[03.2]") {
   start_coroutine(fixture, result);
   const std::string message = course_test::pattern(1, 1024 * 1024);
   UNSCOPED_INFO(
-      "bytes are missing: async_write sends all of a buffer, async_write_some some of it; or the "
+      "bytes are missing or wrong: async_write sends all of a buffer, async_write_some some of it; "
+      "or the "
       "write has no co_await, and the next receive overwrote the buffer");
   CHECK(compare_bytes(fixture.echo(message, session_fixture::reader::late), message) == identical);
 }
@@ -177,4 +216,29 @@ TEST_CASE("03.2 a send that fails ends the coroutine", "[03.2]") {
   CHECK_NOTHROW(fixture.run_until([&] { return result.ended; }));
   UNSCOPED_INFO("a send failed and the coroutine goes on: look at `error` after the write as well");
   CHECK(result.ended);
+}
+
+TEST_CASE("03.2 a session is unregistered before its descriptor is closed", "[03.2]") {
+  last_look look;
+  outcome result;
+  session_fixture fixture;
+  const int fd = fixture.socket.native_handle();
+  start_coroutine(fixture, result);
+  REQUIRE(fixture.echo("hello") == "hello");
+  check_last_look(fixture, fd, look);
+}
+
+TEST_CASE("03.2 the coroutine's frame owns the socket", "[03.2]") {
+  outcome result;
+  session_fixture fixture;
+  const int fd = fixture.socket.native_handle();
+  {
+    asio::ip::tcp::socket accepted{std::move(fixture.socket)};
+    start_coroutine(fixture, accepted, result);
+  }
+  UNSCOPED_INFO(
+      "the caller's socket is gone, and the connection was closed with it: a reference in the "
+      "frame owns nothing. Take the parameter by value: tcp::socket, neither & nor &&");
+  REQUIRE(is_open(fd));
+  CHECK(fixture.echo("hello") == "hello");
 }
