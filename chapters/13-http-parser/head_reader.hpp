@@ -93,7 +93,7 @@ class head_reader {
   // begins with the line that is not whole. If that line is incomplete, return {} as long as `head`
   // is not full, because more bytes may end it; refuse with 431 if `head` is full, whichever line
   // it stops in. If the line is too long, even in a full head, refuse with 431 for a field, with
-  // 414 for the request line, but with 501 if not even its method has ended within the limit.
+  // 414 for the request line, but 501 if none of its first request_line_bytes_max bytes is a blank.
   found stopped(line_state state, std::string_view rest, std::string_view head,
                 const request_limits& limits) const {
     if (state == line_state::bad_byte) return refuse(400, "a control byte");

@@ -44,9 +44,9 @@ inline std::optional<std::size_t> decode(std::string_view segment, std::span<cha
   for (std::size_t at = 0; at < segment.size(); ++at) {
     char byte = segment[at];
     if (byte == '%') {
-      // Write the byte that this and the next two stand for: read_percent() returns it. Return
-      // std::nullopt if it is none; if it is a control byte, because a NUL would end the name for
-      // the kernel, and a line feed a line of a log; or if it is a slash, which no name can hold.
+      // Set `byte` to the byte that this and the next two stand for, by read_percent(), and skip
+      // the two. Return std::nullopt if there is no such byte; if it is a control byte, because a
+      // NUL would end the name, and a line feed a line of a log; or if it is a slash.
       // --8<-- [start:task-13-4]
       const std::optional<char> decoded = read_percent(segment.substr(at));
       if (!decoded || is_control(*decoded) || *decoded == '/') return std::nullopt;

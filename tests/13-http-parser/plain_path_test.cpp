@@ -43,6 +43,8 @@ TEST_CASE("13.4 percent and two digits are a byte", "[13.4]") {
   }
   UNSCOPED_INFO("only control bytes are refused, and é is none: a char of it is less than 0");
   CHECK(plain("/caf%c3%A9") == "/caf\\xc3\\xa9");
+  UNSCOPED_INFO("a backslash is a byte of a name like any other: only the slash is no part of one");
+  CHECK(plain("/a%5cb") == "/a\\b");
   UNSCOPED_INFO("the last byte of the path is a part of it, too");
   CHECK(plain("/a%5a") == "/aZ");
 }
@@ -63,7 +65,8 @@ TEST_CASE("13.4 what was decoded is not decoded again", "[13.4]") {
 TEST_CASE("13.4 no name has a control byte or a slash", "[13.4]") {
   for (const std::string path :
        {"/a%00", "/%00", "/a%00.html", "/a%0a", "/%0D%0A", "/%1b[2J", "/%7f"}) {
-    UNSCOPED_INFO(path << ": the kernel ends a name at NUL, and a log a line at LF");
+    UNSCOPED_INFO(path << " holds a control byte: the kernel ends a name at NUL, a log ends a line "
+                          "at LF, and a terminal obeys an escape");
     CHECK(plain(path) == "400");
   }
   INFO("an encoded slash is a part of a name, and no name of a file has one");

@@ -170,6 +170,8 @@ TEST_CASE("13.1 a request of HTTP/1.1 has one Host", "[13.1]") {
   UNSCOPED_INFO(
       "two Host fields are refused in HTTP/1.0, too: “any request message”, says the RFC");
   CHECK(host_of("GET / HTTP/1.0", "Host: a\r\nHost: a\r\n") == "400");
+  UNSCOPED_INFO("a Host that is none is refused in HTTP/1.0, too: “any request message”");
+  CHECK(host_of("GET / HTTP/1.0", "Host: a b/../x\r\n") == "400");
   UNSCOPED_INFO("the name of a field has any case, and its value no blanks around it");
   CHECK(host_of("GET / HTTP/1.1", "HOST:\texample.com:8080 \r\n") == "example.com:8080");
 }
