@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 
 from course_tool import console, packages, state
 from course_tool.bench import claims, claims_run, counts, plot, report, speed, subjects, tables
