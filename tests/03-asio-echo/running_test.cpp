@@ -82,6 +82,24 @@ void stall(server_process& server, client& peer) {
   REQUIRE(stalled);
 }
 
+// How a server ends that hears the signal twice, the second time while a client keeps it.
+course_test::exit_status end_by_second(int signal) {
+  server_process server{program("03-server")};
+  client stalled{server.port(), {.receive_buffer_bytes = 4096}};
+  stall(server, stalled);
+  server.send_signal(signal);
+  UNSCOPED_INFO("the listener is still open after the first signal");
+  REQUIRE(course_test::eventually(1s, [&] {
+    try {
+      const client late{server.port()};
+      return false;
+    } catch (const course_test::client_error&) {
+      return true;
+    }
+  }));
+  return server.stop(signal, 500ms);
+}
+
 }  // namespace
 
 TEST_CASE("03.3 a handler that throws does not end the loop", "[03.3]") {
@@ -296,24 +314,14 @@ TEST_CASE("03.3 a client that never reads is cut after the grace time", "[03.3]"
 
 TEST_CASE("03.3 a second signal ends the server at once", "[03.3]") {
   const int signal = GENERATE(SIGTERM, SIGINT);
-  server_process server{program("03-server")};
-  client stalled{server.port(), {.receive_buffer_bytes = 4096}};
-  stall(server, stalled);
-  server.send_signal(signal);
-  UNSCOPED_INFO("the listener is still open after the first signal");
-  REQUIRE(course_test::eventually(1s, [&] {
-    try {
-      const client late{server.port()};
-      return false;
-    } catch (const course_test::client_error&) {
-      return true;
-    }
-  }));
+  // On a busy machine the grace time may be over before the second signal comes: three tries.
+  course_test::exit_status ended = end_by_second(signal);
+  for (int tries = 1; tries < 3 && ended == exited(0); ++tries) ended = end_by_second(signal);
   UNSCOPED_INFO(
       "the second signal did not end the server at once: one async_wait reports one signal, so "
       "wait again, and let that handler call end_at_once(signal). If another signal killed it: "
       "pass on the number that the handler was given");
-  CHECK(server.stop(signal, 500ms) == killed_by(signal));
+  CHECK(ended == killed_by(signal));
 }
 
 TEST_CASE("03 a session that begins after the last one has ended is cut at once", "[03]") {
