@@ -536,6 +536,34 @@ def test_a_test_that_has_too_little_reserve_is_told_and_is_no_failure() -> None:
     assert len(slow) == 2 and "“01.1 14” took 14.0 of its 120 s (asan)" in slow[0]
 
 
+def test_a_solutions_test_that_fails_beside_others_is_run_again_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[list[str], int]] = []
+
+    def run_tests(_preset: str, *, names: list[str], jobs: int, **_: Any) -> list[TestResult]:
+        asked.append((names, jobs))
+        return [result(name, "failed" if "never" in name else "passed") for name in names]
+
+    monkeypatch.setattr(solutions, "run_tests", run_tests)
+    first = [
+        result("01.1 a", "passed"),
+        result("01.1 second", "timeout", "it waited"),
+        result("01.1 never", "crashed"),
+    ]
+    outcome, folder = Outcome("tests"), trees.BuildFolder("tsan")
+    where = context(False, tmp_path)
+    results = solutions._again_alone(where, outcome, folder, "tsan", first)
+    assert asked == [(["01.1 second", "01.1 never"], 1)]
+    assert [each.status for each in results] == ["passed", "passed", "failed"]
+    [note] = outcome.notes
+    assert note.startswith("in order only at the second try: “01.1 second” hangs")
+    assert (tmp_path / "logs" / "tsan-01-1-second.log").read_text() == "it waited"
+    asked.clear()
+    many = [result(f"01.1 {number}", "failed") for number in range(21)]
+    assert solutions._again_alone(where, outcome, folder, "tsan", many) == many and not asked
+
+
 # clang-tidy
 
 

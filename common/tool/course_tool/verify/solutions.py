@@ -11,7 +11,7 @@ from course_tool.chapters import Chapter, all_chapters
 from course_tool.ctests import TestResult, listed_tests, run_tests
 from course_tool.verify.dependencies import Part, part_of_no_chapter, parts_of
 from course_tool.verify.memory import Memory
-from course_tool.verify.outcome import Context, Outcome
+from course_tool.verify.outcome import AGAIN_MAX, Context, Outcome
 from course_tool.verify.trees import TEST_TIMEOUT_S, BuildFolder, cores, targets_of
 
 NOTHING_SKIPPED = {"COURSE_REQUIRE_FEATURES": "1"}
@@ -76,12 +76,33 @@ def _prove(context: Context, preset: str, chapters: Sequence[Chapter], *others: 
     unknown = [part for part in parts if not memory.holds(part.content)]
     memory.tell(outcome)
     results = run_parts(folder, unknown, jobs=TESTS_PER_CORE * cores(), env=PATIENT)
+    results = _again_alone(context, outcome, folder, preset, results)
     problems = {result.name: _problem(context, preset, result) for result in results}
     for problem in problems.values():
         outcome.check(problem)
     remember_parts(memory, unknown, problems)
     tell_slowest(outcome, preset, results)
     return outcome
+
+
+def _again_alone(
+    context: Context,
+    outcome: Outcome,
+    folder: BuildFolder,
+    preset: str,
+    results: Sequence[TestResult],
+) -> list[TestResult]:
+    """What fails is run again, alone, as in check_all(); its first output is kept in a log."""
+    bad = [each for each in results if each.status not in ("passed", "skipped")]
+    if not 0 < len(bad) <= AGAIN_MAX:
+        return list(results)
+    tried = run_tests(folder.preset, names=[each.name for each in bad], jobs=1, env=PATIENT)
+    second = {each.name: each for each in tried}
+    for each in bad:
+        if second[each.name].status == "passed":
+            first = _problem(context, preset, each)
+            outcome.notes.append(f"in order only at the second try: {first}")
+    return [second.get(each.name, each) for each in results]
 
 
 def run_parts(folder: BuildFolder, parts: Sequence[Part], **how: Any) -> list[TestResult]:
