@@ -32,8 +32,8 @@ class callback_session : public std::enable_shared_from_this<callback_session> {
 
   // Initiates a receive into asio::buffer(buffer_) and returns at once. When bytes have come, the
   // handler calls send(). At EOF and on any other error it initiates nothing, and so the session
-  // ends. It does not close socket_: the destructor does, after entry_ is gone. The handler has to
-  // keep this session alive: it captures shared_from_this().
+  // ends. It does not close socket_: the destructor does, after entry_ is gone. The handler has
+  // to keep this session alive: it captures shared_from_this().
   void receive() {
     // --8<-- [start:task-03-1]
     socket_.async_read_some(
