@@ -13,7 +13,6 @@
 #include "entity_tags.hpp"
 #include "file_facts.hpp"
 #include "http_date.hpp"
-#include "http_grammar.hpp"
 #include "request_head.hpp"
 
 namespace uring::http {
@@ -30,8 +29,7 @@ enum class precondition {
                                                     std::string_view tag,
                                                     tag_comparison how) noexcept {
   std::optional<bool> has_it;
-  for (const field& each : head.fields.all()) {
-    if (!same_word(each.name, name)) continue;
+  for (const field& each : head.fields.named(name)) {
     has_it = has_it.value_or(false) || list_has_tag(each.value, tag, how);
   }
   return has_it;
@@ -43,8 +41,7 @@ enum class precondition {
                                                          std::string_view name,
                                                          std::int64_t now_s) noexcept {
   std::optional<std::string_view> text;
-  for (const field& each : head.fields.all()) {
-    if (!same_word(each.name, name)) continue;
+  for (const field& each : head.fields.named(name)) {
     if (text) return std::nullopt;
     text = each.value;
   }

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string_view>
 
@@ -38,11 +39,14 @@ class field_list {
 
   [[nodiscard]] std::span<const field> all() const noexcept { return {fields_.data(), size_}; }
 
-  // The value of the first field of that name, whatever the case of its letters.
+  // The fields of that name, whatever the case of its letters.
+  [[nodiscard]] auto named(std::string_view name) const noexcept {
+    return all() |
+           std::views::filter([name](const field& each) { return same_word(each.name, name); });
+  }
+  // The value of the first of them.
   [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const noexcept {
-    for (const field& each : all()) {
-      if (same_word(each.name, name)) return each.value;
-    }
+    for (const field& each : named(name)) return each.value;
     return std::nullopt;
   }
 

@@ -515,8 +515,7 @@ TEST_CASE("01.3 a signal during recv costs no memory", "[01.3]") {
   REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of("y")) == blocking::sent::all);
   CHECK(echoes_come_to(2));
   UNSCOPED_INFO(
-      "after a signal recv() was given another buffer: does echo_until_eof call itself? Each "
-      "signal "
-      "then takes a buffer of the thread's stack, until none is left. Go round the loop instead");
+      "after a signal recv() was given another buffer: does echo_until_eof call itself? Then each "
+      "signal takes a buffer of the thread's stack, until none is left. Go round the loop instead");
   CHECK(course_test::last_recv_buffer() == before);
 }

@@ -21,9 +21,9 @@ from live_course import wait_until
 
 from course_tool import builds, processes, syscalls
 from course_tool.bench import commands, counts, loadgen, procfs, report, speed
-from course_tool.bench.options import Options
 from course_tool.bench.loadgen import LoadSpec
 from course_tool.bench.machine import Pinning
+from course_tool.bench.options import Options
 from course_tool.bench.subjects import Subject, Whose
 from course_tool.chapters import Count, Timing, find_chapter
 from course_tool.errors import CourseError

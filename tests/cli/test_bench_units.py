@@ -32,8 +32,8 @@ from course_tool.bench import (
     speed,
     tables,
 )
-from course_tool.bench.options import Options
 from course_tool.bench.loadgen import LoadReport, LoadSpec, TooBusy, parse_report
+from course_tool.bench.options import Options
 from course_tool.bench.report import Result
 from course_tool.bench.spread import Spread, paired_ratios, summarize
 from course_tool.bench.subjects import Subject, Whose, of_checkpoint, of_ladder

@@ -12,7 +12,7 @@ from course_tool import console, packages, state
 from course_tool.bench import claims, claims_run, counts, plot, report, speed, subjects, tables
 from course_tool.bench.loadgen import LoadSpec
 from course_tool.bench.machine import Pinning, allow_descriptors, describe, describe_build, pinned
-from course_tool.bench.options import Options, QUICK_ROUNDS
+from course_tool.bench.options import QUICK_ROUNDS, Options
 from course_tool.bench.report import Result
 from course_tool.bench.subjects import Subject, Whose
 from course_tool.chapters import Chapter, Count, Timing, all_chapters, find_chapter
