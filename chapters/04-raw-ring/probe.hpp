@@ -43,7 +43,7 @@ class probe_answer {
 }
 
 // Whether the kernel supports this operation. The kernel has filled in the first `ops_len` entries
-// of `ops`. If it supports an operation, that entry's `flags` have IO_URING_OP_SUPPORTED.
+// of `ops`. If it supports an operation, its entry's `flags` have IO_URING_OP_SUPPORTED.
 [[nodiscard]] inline bool knows(const probe_answer& answer, unsigned opcode) noexcept {
   COURSE_TODO("04.2");
 }

@@ -33,7 +33,7 @@ class ring_connection {
   explicit ring_connection(common::unique_fd socket) noexcept : socket_{std::move(socket)} {}
   ring_connection(ring_connection&&) = delete;  // the kernel holds the buffer's address
 
-  // A recv has completed. The bytes that came are to be sent. EOF and most failures close the
+  // A recv has completed. The bytes that came are sent next. EOF and most failures close the
   // connection. After a passing failure (EINTR, EAGAIN) the recv is tried again.
   [[nodiscard]] next on_recv(std::int32_t res) {
     if (res == 0) return next::close;
@@ -43,7 +43,7 @@ class ring_connection {
   }
 
   // A send has completed, and `res` says how many bytes of unsent_ have gone. If some are left,
-  // they are to be sent next; otherwise a recv comes next. If `res` is a failure that is_passing(),
+  // a send takes them next; otherwise a recv comes next. If `res` is a failure that is_passing(),
   // the same bytes are sent again. After any other failure the connection is closed.
   [[nodiscard]] next on_send(std::int32_t res) {
     if (std::cmp_equal(res, unsent_.size())) return next::recv;

@@ -49,7 +49,7 @@ class ring_echo {
 
   // One round of the loop: one system call, then everything that has completed.
   void turn() {
-    (void)ring_.submit_and_wait(wait_at_most());  // the next two lines look at what ended it
+    (void)ring_.submit_and_wait(wait_at_most());  // the next two lines find what ended it
     for (const completion& done : ring_.reap()) handle(done);
     if (wake_at_ && clock::now() >= *wake_at_) on_wake_up();
   }

@@ -84,8 +84,8 @@ class linked_copy {
 
   // Returns how many bytes a chain of steps_of() has brought into the target. Only one of
   // chain.steps() has completed: number chain.answered(). Every step before it has moved all of its
-  // bytes, and no step after it has done anything. Its own chain.result(number) is an error, or a
-  // count of all its bytes or of a part. Bytes that were only read are not in the target.
+  // bytes, and no step after it has done anything. That step's chain.result(number) is an error, or
+  // a count of all its bytes or of a part. Bytes that were only read are not in the target.
   [[nodiscard]] static std::uint64_t bytes_copied(const linked_steps<copy_step>& chain) {
     std::uint64_t copied = 0;
     COURSE_TODO("11.3");

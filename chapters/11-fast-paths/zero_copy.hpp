@@ -86,8 +86,8 @@ class [[nodiscard("submitted when awaited")]] send_zc_op : io_operation {
  private:
   // One completion comes, or two. The send's own has the count of bytes, or an error: keep it
   // in sent_. The notification has IORING_CQE_F_NOTIF, and its res is not a count: with
-  // report_usage it may have the bit usage_copied, otherwise it is 0. The last one has no
-  // IORING_CQE_F_MORE, and resumes the frame; `self` may be gone then.
+  // report_usage it may have the bit usage_copied, otherwise it is 0. The last completion
+  // has no IORING_CQE_F_MORE, and resumes the frame; `self` may be gone then.
   static void on_completion(io_operation& self, const completion& done) {
     COURSE_TODO("11.5");
   }

@@ -50,7 +50,7 @@ class arrivals final : public message_receiver {
 
   // A message's value is a descriptor, or this, which says that `sent` clients were dealt in all.
   [[nodiscard]] static constexpr std::int32_t no_more_than(std::int32_t sent) noexcept {
-    return ~sent;  // of a number that is not negative it makes a negative one, and back
+    return ~sent;  // ~ turns a count into a negative number, and that into the count
   }
   [[nodiscard]] bool all_have_come() const noexcept { return come_ == sent_; }
 
@@ -107,7 +107,7 @@ inline arrivals::next_client arrivals::next() noexcept {
 }
 
 // Sends `client` to the worker of `to`, in a message: msg_ring_op(context, to.queue(),
-// address_of(to), its descriptor). Returns true if it was sent; if not, false, and `client` is
+// address_of(to), its descriptor). Returns true if it was sent; otherwise false, and `client` is
 // unchanged. Decide which side owns the descriptor during the wait, so that it is closed once.
 inline task<bool> hand_over(io_context& context, arrivals& to, common::unique_fd& client) {
   context.reserve(1);  // if the queue stays full, this line throws, and not the co_await

@@ -4,10 +4,10 @@
 // Lifetime context, site and `stop_fd` outlive it.
 // Threads  the one that runs the context.
 // Errors   serve_until_stopped() throws std::system_error if the listener or the ring is broken.
-// Rule     it has at most connections_max + 1 clients: if it is full, one more is accepted, and the
-//          client that was idle for longest has to go for it. If none is idle, that one waits, and
-//          all others wait in the kernel's backlog. Therefore it accepts one client at a time: in
-//          one turn, a multishot accept takes as many as the backlog has.
+// Rule     it has at most connections_max + 1 clients: if it is full, it accepts one more, and ends
+//          the client that was idle for longest. If none is idle, the new client waits, and all
+//          others wait in the kernel's backlog. Therefore it accepts one client at a time: in one
+//          turn, a multishot accept takes as many as the backlog has.
 #pragma once
 
 #include <poll.h>

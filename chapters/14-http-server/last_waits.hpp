@@ -29,7 +29,7 @@ inline task<> end_after(cancel_source& source, std::chrono::milliseconds time) {
   (void)co_await timeout_op(source, time);
 }
 
-// A log that takes nothing, such as a pipe that nobody reads, does not keep the server.
+// A log that takes nothing, such as a pipe that nobody reads, does not delay the end.
 inline task<> write_last_lines(cancel_source& source, http_site& site) {
   (void)co_await when_any(source, site.log.write_out(source), end_after(source, last_lines_ms));
   const std::uint64_t lost = site.counted_here.read(counted::log_lines_lost);

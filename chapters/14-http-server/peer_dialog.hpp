@@ -28,9 +28,9 @@ class peer_dialog {
  public:
   enum class wants {
     to_receive,  // some bytes, for take()
-    to_send,     // unsent(), or a part of it; tell sent() how much
+    to_send,     // unsent(), or a part of it; give sent() the count
     to_leave,    // send a FIN, and then read until the client's FIN has come
-    to_break,    // reset the connection: a part of an answer was sent, and the rest cannot be
+    to_break,    // reset the connection: a part of an answer was sent, and the rest is lost
   };
 
   explicit peer_dialog(peer_site& site) : answers_{site} {}

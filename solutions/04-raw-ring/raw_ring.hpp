@@ -50,7 +50,7 @@ class raw_ring {
   // into its slot of the SQ array. The kernel does not see the SQE before publish().
   [[nodiscard]] ::io_uring_sqe* try_get_sqe() noexcept {
     // --8<-- [start:task-04-3]
-    // Pairs with the kernel's release of the SQ head: it has read the SQEs before it.
+    // Pairs with the kernel's release of the SQ head: the SQEs before the head are read.
     const std::uint32_t head = std::atomic_ref{*at_.sq.head}.load(std::memory_order_acquire);
     if (sq_tail_ - head == at_.sq.entries) return nullptr;
     const std::uint32_t slot = sq_tail_ & at_.sq.mask;
@@ -66,7 +66,7 @@ class raw_ring {
   // has filled them in by now.
   void publish() noexcept {
     // --8<-- [start:task-04-3b]
-    // Pairs with the kernel's acquire of the SQ tail: it sees the SQEs and the array before it.
+    // Pairs with the kernel's acquire of the SQ tail, after which it sees our SQEs and array.
     std::atomic_ref{*at_.sq.tail}.store(sq_tail_, std::memory_order_release);
     // --8<-- [end:task-04-3b]
   }
@@ -102,7 +102,7 @@ class raw_ring {
       ++cq_head_;
       ++count;
     }
-    // Pairs with the kernel's load of the CQ head: it reuses these slots only after our copies.
+    // Pairs with the kernel's load of the CQ head: after our copies it may reuse these slots.
     std::atomic_ref{*at_.cq.head}.store(cq_head_, std::memory_order_release);
     return count;
     // --8<-- [end:task-04-4]

@@ -47,7 +47,7 @@ task<> note_answer(io_context& context, int socket, sheet& paper, first_answer& 
   first.came.resolve();
 }
 
-// Asks both servers, and goes on at the first answer. The other task is forgotten, but still waits.
+// Asks both servers, and goes on at the first answer. No code joins the other task: it still waits.
 task<> ask_naively(io_context& context, const two_servers& servers, sheets& paper,
                    first_answer& first) {
   context.spawn(note_answer(context, servers.quick.ours.get(), paper[0], first));

@@ -82,7 +82,7 @@ class multishot_request : public io_operation {
   }
 
  private:
-  // The address that start() gave the kernel, which finds this request by it.
+  // The address that start() gave the kernel. A cancel finds this request by it.
   io_operation* user_data() noexcept { return this; }
 
   io_handle io_;

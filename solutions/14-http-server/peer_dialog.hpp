@@ -29,9 +29,9 @@ class peer_dialog {
   // --8<-- [start:wants]
   enum class wants {
     to_receive,  // some bytes, for take()
-    to_send,     // unsent(), or a part of it; tell sent() how much
+    to_send,     // unsent(), or a part of it; give sent() the count
     to_leave,    // send a FIN, and then read until the client's FIN has come
-    to_break,    // reset the connection: a part of an answer was sent, and the rest cannot be
+    to_break,    // reset the connection: a part of an answer was sent, and the rest is lost
   };
   // --8<-- [end:wants]
 
