@@ -114,12 +114,12 @@ class Build:
         self._chapter = chapter
 
     def commands(self) -> list[dict[str, str]]:
-        flags = [f"-I{self._chapter.root}/chapters/01-first", "-Werror"]
+        flags = [f"-I{self._chapter.root}/solutions/01-first", "-Werror"]
         files = {
             "tests/01-first/alone_test.cpp": "01-cases.dir/alone_test.cpp.o",
             "tests/01-first/server_test.cpp": "01-cases.dir/server_test.cpp.o",
             "tests/01-first/helper.cpp": "01-cases.dir/helper.cpp.o",
-            "chapters/01-first/server.cpp": "01-server.dir/server.cpp.o",
+            "solutions/01-first/server.cpp": "01-server.dir/server.cpp.o",
         }
         return [
             {
@@ -157,9 +157,10 @@ def test_what_includes_a_changed_file_is_made_again_and_the_rest_is_shared(
         "included",
         lambda name: [f"solutions/01-first/{each}" for each in seen.get(name, [])],
     )
+    monkeypatch.setattr(variants, "relative", lambda file: str(file.relative_to(chapter.root)))
     texts = {file.name: file.read_text() for file in chapter.solution.glob("*.hpp")}
     variant = Variant("one", chapter, texts | {"work.hpp": "new"}, lambda case: case.task == "01.2")
-    origin = Origin(build, chapter.root, "chapters")  # type: ignore[arg-type]
+    origin = Origin(build)  # type: ignore[arg-type]
     origin.build_shared([variant])
     assert build.built == [
         "01-cases.dir/helper.cpp.o", "01-cases.dir/server_test.cpp.o", "common.a",
@@ -181,7 +182,7 @@ def test_what_includes_a_changed_file_is_made_again_and_the_rest_is_shared(
 
     build.ran.clear()
     seen["tests/01-first/server_test.cpp"] = ["work.hpp"]
-    again = Origin(build, chapter.root, "chapters")  # type: ignore[arg-type]
+    again = Origin(build)  # type: ignore[arg-type]
     assert again.make(variant) is None
     assert " ".join(build.ran[0]) == (
         f"c++ -I{mine}/01-first -Werror -o {mine}/01-cases-server_test.cpp.o "

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from course_tool import builds, syscalls
+from course_tool import builds, console, syscalls
 from course_tool.errors import CourseError
 from course_tool.running import find_program
 from course_tool.trace import figure, scenario
@@ -74,15 +74,16 @@ def prove_traces(context: Context) -> Outcome:
     memory.tell(outcome)
     if unknown:
         build([name for name, _ in unknown])
-    for name, check in unknown:
-        context.step(f"docs/traces/{name}.toml")
-        try:
-            problem = check(figure.load(name), folder)
-        except CourseError as error:
-            problem = str(error)
-        if problem is None:
-            memory.remember(*content(name, check))
-        outcome.check(problem and f"docs/traces/{name}.toml: {problem}")
+    with console.progress("Recording", total=len(unknown)) as steps:
+        for name, check in unknown:
+            steps.step(name)
+            try:
+                problem = check(figure.load(name), folder)
+            except CourseError as error:
+                problem = str(error)
+            if problem is None:
+                memory.remember(*content(name, check))
+            outcome.check(problem and f"docs/traces/{name}.toml: {problem}")
     return outcome
 
 

@@ -60,12 +60,16 @@ ITEMS = (
     Item("mistakes", "every catalogued mistake is caught, and named", prove_mistakes),
     Item("tool", "the tool's own tests pass", prove_tool, quick=True),
     Item("site", "the site builds, links hold, no request leaves", prove_site, quick=True),
-    # A browser and the mistakes' tests wait, and leave processors idle; what tool times needs them.
+    # A browser, a recording and the mistakes' tests wait, and leave processors idle; what tool
+    # times needs them.
     Item(
         "pages", "pages work in a real browser", prove_pages,
         beside="mistakes", leaves_out="browsers other than Chromium",
     ),
-    Item("traces", "the pages' recordings, made anew, hold; strace agrees", prove_traces),
+    Item(
+        "traces", "the pages' recordings, made anew, hold; strace agrees", prove_traces,
+        beside="mistakes",
+    ),
     Item("format", "C++ is laid out as .clang-format says", prove_format),
     # From the beginning: marks takes a moment, and from then on tests wait.
     Item(

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_tool import builds
-from course_tool.chapters import Chapter, all_chapters
+from course_tool.chapters import Chapter
 from course_tool.ctests import TestResult, run_case
 from course_tool.errors import CourseError
-from course_tool.paths import ROOT
+from course_tool.paths import relative
 from course_tool.processes import Finished, run
 from course_tool.verify.cases import Case, cases_in, files_of_cases, with_cases
 from course_tool.verify.dependencies import included
@@ -30,7 +30,6 @@ from course_tool.verify.trees import (
     WORK,
     BuildFolder,
     solution_texts,
-    student_build,
 )
 
 COMPILE_TIMEOUT_S = 600  # seconds on a quiet machine
@@ -90,12 +89,10 @@ class Variant:
 
 
 class Origin:
-    """The build beside which variants are made: `chapters` are those that it has in `source`."""
+    """The build beside which variants are made; every chapter in it is the solution."""
 
-    def __init__(self, folder: BuildFolder, source: Path, chapters: str) -> None:
+    def __init__(self, folder: BuildFolder) -> None:
         self._folder = folder
-        self._source = source
-        self._chapters = source / chapters
         self._compiled: dict[str, tuple[Path, list[str]]] = {}  # by its name each object
         for each in folder.commands():
             words = shlex.split(each["command"])
@@ -155,14 +152,11 @@ class Origin:
     @functools.cache  # noqa: B019
     def _seen_by(self, name: str) -> list[str]:
         """The source of an object, and what that includes, as the clone calls them."""
-        file = self._compiled[name][0]
-        if file.is_relative_to(self._chapters):
-            return included(f"solutions/{file.relative_to(self._chapters)}")
-        return included(str(file.relative_to(self._source)))
+        return included(relative(self._compiled[name][0]))
 
     def _compiling(self, name: str, into: Path, variant: Variant) -> list[str]:
         file, words = self._compiled[name]
-        theirs = str(self._chapters / variant.chapter.folder)
+        theirs = str(variant.chapter.solution)
         ours = str(variant.folder / variant.chapter.folder)
         words = [word.replace(theirs, ours) for word in words]
         words[words.index("-o") + 1] = str(into)
@@ -176,8 +170,5 @@ class Origin:
 
 
 def origin(under: str = "") -> Origin:
-    """As a student builds, or with a sanitizer under which verify builds anyway."""
-    if under:
-        return Origin(build_folder(under), ROOT, "solutions")
-    tree, folder = student_build({each: solution_texts(each) for each in all_chapters()})
-    return Origin(folder, tree.root, "chapters")
+    """The solutions without debug information, or with a sanitizer, which verify builds anyway."""
+    return Origin(build_folder(under or "reference"))
