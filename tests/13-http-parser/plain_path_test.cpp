@@ -23,8 +23,7 @@ std::string plain(std::string_view raw) {
 }  // namespace
 
 TEST_CASE("13.4 a path without anything to do stays as it is", "[13.4]") {
-  for (const std::string path :
-       {"/", "/a", "/a/", "/a/b.html", "/a/b/c/", "/~a_b-c", "/a\\b"}) {
+  for (const std::string path : {"/", "/a", "/a/", "/a/b.html", "/a/b/c/", "/~a_b-c", "/a\\b"}) {
     UNSCOPED_INFO("a name stays, with the slash behind it, if there is one");
     CHECK(plain(path) == path);
   }
