@@ -28,10 +28,11 @@ class line_reader {
   // the same bytes and more behind them: seen_ is the number of bytes that need no second look.
   //
   // The first control byte at or behind seen_ has to be the CR that ends the line, with an LF
-  // behind it. At most `bytes_max` bytes may stand before the CR. A longer line is too_long as soon
-  // as that is certain, and bytes behind the limit must not change the answer. find_control()
-  // returns the position of the control byte, or the size of its text if there is none. Store in
-  // seen_ the number of the line's bytes that were looked at, without the CR.
+  // behind it. At most `bytes_max` bytes may stand before the CR. The byte just behind the limit
+  // still counts: a control byte there, other than CR, is bad_byte. If it is no control byte, the
+  // line is too_long at once, and the bytes behind it must not change that. find_control() returns
+  // the position of the control byte, or the size of its text if there is none. Store in seen_ the
+  // number of the line's bytes that were looked at, without the CR.
   line_state look(std::string_view text, std::size_t bytes_max) {
     // --8<-- [start:task-13-2]
     seen_ = find_control(text.substr(0, bytes_max + 1), seen_);

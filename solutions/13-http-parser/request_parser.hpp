@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Parses HTTP/1.1 requests out of the bytes of a connection, however TCP cuts them into pieces.
-// Owns     nothing but counts. The caller owns the bytes, and may move them between two calls.
+// Owns     counts, positions, and the view for data(), through which it never reads. The caller
+//          owns the bytes, and may move them between two calls.
 // Lifetime the limits outlive it. What a call returns is a part of the bytes that it was given: it
 //          is valid until those bytes are moved or overwritten.
 // Threads  one at a time.
@@ -26,7 +27,7 @@ class request_parser {
  public:
   // --8<-- [start:steps]
   enum class step : std::uint8_t {
-    more,     // call again with the bytes that are left, when more have come after them
+    more,     // call again with the rest, when more bytes have come
     head,     // `head` is filled in, and its bytes are taken
     data,     // data() is the next part of the body, and its bytes are taken
     end,      // the request is over, even if it had no body; the next call begins the next one

@@ -133,6 +133,8 @@ TEST_CASE("13.2 a line may be as long as its limit, and not a byte longer", "[13
     CHECK(look_once("12345678\r\n", 8) == line_state::whole);
     CHECK(look_once("\r\n", 0) == line_state::whole);
   }
+  UNSCOPED_INFO("only this line counts: what stands behind its CR LF is the next line");
+  CHECK(look_once("12345678\r\nHost: a\r\n", 8) == line_state::whole);
   {
     INFO("eight bytes may become a line of eight: only its end has not come");
     CHECK(look_once("12345678\r", 8) == line_state::incomplete);
@@ -210,6 +212,8 @@ TEST_CASE("13.2 a request line at its limit, and one past it", "[13.2]") {
   CHECK(status_of(of('A', 32) + behind_a_method, limits) == 501);
   UNSCOPED_INFO("the last byte within the limit is a blank: the method has ended");
   CHECK(status_of(of('A', 31) + behind_a_method, limits) == 414);
+  UNSCOPED_INFO("the line after an empty one is still the request line, with its limit and 414");
+  CHECK(status_of("\r\nGET /a" + of('a', 32 - 14) + " HTTP/1.1\r\n\r\n", limits) == 414);
   UNSCOPED_INFO("an empty line before the request line is no part of it: `rest` begins behind it");
   CHECK(status_of("\r\n" + of('A', 31) + behind_a_method, limits) == 414);
 }
