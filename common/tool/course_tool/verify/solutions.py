@@ -20,9 +20,10 @@ NOTHING_SKIPPED = {"COURSE_REQUIRE_FEATURES": "1"}
 PATIENT = {**NOTHING_SKIPPED, "COURSE_PATIENCE": "5"}
 # At a time, for each core: most of a test's time is waiting, and patience bears a busy machine.
 TESTS_PER_CORE = 4
-# A sanitizer's report names file and line, and nobody debugs in there. Unoptimized, it sees every
-# access that the source makes, and takes half as long to compile; release proves the optimizer's.
-SANITIZED = "-O0 -g1"
+# Unoptimized, a sanitizer sees every access that the source makes, and its build takes half as long;
+# release proves the optimizer's. Without debug information a report names functions, and no lines:
+# those are in the report of `./course test NN --solution --sanitize`.
+SANITIZED = "-O0"
 # Release proves the chapters' programs and libraries as the preset optimizes them. Its tests' own
 # code compiles sooner with -O1, where GCC 12 sees an overread in a library's header that is none.
 TESTS_OPTIMIZED = "-O1;-Wno-stringop-overread"
