@@ -44,9 +44,9 @@ class thread_server {
   // Until stop() is called, accepts clients by accept4(), with SOCK_CLOEXEC, and calls
   // start_session() for each. A client that is gone already is skipped. Without a free descriptor,
   // call wait_for_a_session_to_end(). If the listener is broken, common::throw_errno("accept").
-  // After every failure look at stopping_ before you throw: after stop(), accept4() fails as if the
-  // listener were broken (EINVAL), or with EMFILE, and run() returns. A late client may be given a
-  // session, or be closed. accept_failure::nothing_waiting does not occur: the listener blocks.
+  // After stop(), accept4() fails with EINVAL, as if the listener were broken, or with EMFILE. So
+  // look at stopping_ after every failure, before you throw: if it is true, run() returns. A client
+  // accepted after stop() may be served or closed. nothing_waiting never occurs: accept4() blocks.
   void run() {
     // --8<-- [start:task-01-4]
     while (!stopping_) {
@@ -78,8 +78,8 @@ class thread_server {
 
   // Inserts `client` into sessions_ with a thread object that runs nothing, `std::thread{}`. Then
   // stores in this entry a thread that runs converse(). That thread may end at once, and must find
-  // its entry complete in end_session(): lock mutex_ (run() does not). insert() returns the
-  // place to pass to converse(). If the system has no thread left, drop() this client and go on.
+  // its entry complete in end_session(): lock mutex_, which run() has not locked. insert() returns
+  // the place to pass to converse(). If no thread is left, drop() this client and go on.
   void start_session(common::unique_fd client) {
     // --8<-- [start:task-01-4b]
     const std::lock_guard lock{mutex_};  // the new thread waits here until its entry is complete
@@ -138,8 +138,8 @@ class thread_server {
   }
 
   // After SHUT_RD the bytes that have arrived can still be read, so they are echoed first. Linux
-  // also delivers later bytes, so a client that keeps sending is cut after stop_grace_ms. So is a
-  // client that does not read.
+  // also delivers later bytes, so a client that keeps sending, or does not read, is cut after
+  // stop_grace_ms.
   void finish_sessions() {
     std::unique_lock lock{mutex_};
     shut_down_sessions(SHUT_RD);

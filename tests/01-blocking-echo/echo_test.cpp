@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/time.h>
 
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <csignal>
@@ -308,6 +309,37 @@ TEST_CASE("01.2 after send_all its caller can send more", "[01.2]") {
   }
 }
 
+TEST_CASE("01.2 an empty message is sent, however the loop is written", "[01.2]") {
+  const course_test::socket_pair sockets = unix_pair();
+  const std::string message;
+  auto sending = send_in_background(sockets.theirs.get(), message);
+  UNSCOPED_INFO(send_hangs);
+  REQUIRE(sending.finished(2s));
+  UNSCOPED_INFO(
+      "send_all was given no bytes, so all of them are sent: ask whether `data` is empty before "
+      "each send(), the first one, too");
+  CHECK(sending.get().result == blocking::sent::all);
+}
+
+TEST_CASE("01.2 a send that waits for room holds up no other send", "[01.2]") {
+  const course_test::socket_pair full = unix_pair({.send_buffer_bytes = 4096});
+  const course_test::socket_pair free = unix_pair();
+  const std::string large = pattern(3, 1024 * 1024);
+  const std::string small = "small";
+  auto waiting = send_in_background(full.theirs.get(), large);
+  const bool under_way = readable_within(full.ours.get(), 2s);  // and nobody will read on
+  auto beside = send_in_background(free.theirs.get(), small);
+  const bool held_up = !beside.finished(2s);
+  ::shutdown(full.theirs.get(), SHUT_RDWR);  // ends the send that waits, and what waits for it
+  UNSCOPED_INFO(
+      "one send_all waits for a client that does not read, and so does another on another socket: "
+      "is there a lock or a static object that all sends share? Each send needs nothing but its "
+      "own socket");
+  REQUIRE_FALSE(held_up);
+  CHECK(beside.get().result == blocking::sent::all);
+  CHECK(under_way);
+}
+
 TEST_CASE("01.3 one byte is echoed while the peer waits for it", "[01.3]") {
   const course_test::socket_pair sockets = tcp_pair();
   background<blocking::ending> echoing{
@@ -345,18 +377,38 @@ TEST_CASE("01.3 two conversations at once do not share a buffer", "[01.3]") {
   const course_test::socket_pair first = unix_pair({.send_buffer_bytes = 4096});
   const course_test::socket_pair second = unix_pair();
   REQUIRE(blocking::send_all(first.ours.get(), bytes_of(first_message)) == blocking::sent::all);
+  REQUIRE(blocking::send_all(second.ours.get(), bytes_of(second_message)) == blocking::sent::all);
   background<blocking::ending> waiting{
       first.theirs.get(), [&] { return blocking::echo_until_eof(first.theirs.get()); }};
   REQUIRE(readable_within(first.ours.get(), 2s));
 
-  REQUIRE(blocking::send_all(second.ours.get(), bytes_of(second_message)) == blocking::sent::all);
   background<blocking::ending> beside{
       second.theirs.get(), [&] { return blocking::echo_until_eof(second.theirs.get()); }};
+  UNSCOPED_INFO(
+      "the echo to the first peer waits for room, and the second peer has no echo or a wrong one: "
+      "is there a lock or a static object that all conversations share?");
   CHECK(read_up_to(second.ours.get(), bytes) == second_message);
   UNSCOPED_INFO(
       "bytes of another conversation were echoed: is the buffer static? Each call of "
       "echo_until_eof needs one of its own, on its thread's stack");
   CHECK(read_up_to(first.ours.get(), bytes) == first_message);
+}
+
+TEST_CASE("01.3 an echo as large as the buffer takes one recv and one send", "[01.3]") {
+  // On a socket of this type what a recv() has no room for is lost, and two sends stay two.
+  std::array<int, 2> ends{};
+  common::check(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), "socketpair");
+  const course_test::socket_pair sockets{common::unique_fd{ends[0]}, common::unique_fd{ends[1]}};
+  const std::string message = pattern(9, blocking::buffer_bytes);
+  REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of(message)) == blocking::sent::all);
+  background<blocking::ending> echoing{
+      sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
+  const std::string received = read_up_to(sockets.ours.get(), 1);
+  UNSCOPED_INFO(
+      "16 KiB had arrived, and this is how many of them one recv() and one send() echoed: give "
+      "recv() the length of the whole buffer, buffer.size(), and send_all all that it brought. "
+      "`sizeof` of a pointer is 8");
+  CHECK(received.size() == message.size());
 }
 
 TEST_CASE("01.3 an echo that goes out in parts is sent to its end", "[01.3]") {
@@ -500,7 +552,7 @@ TEST_CASE("01.3 a signal during recv does not end the conversation", "[01.3]") {
   }
 }
 
-TEST_CASE("01.3 a signal during recv costs no memory", "[01.3]") {
+TEST_CASE("01.3 a signal during recv costs no memory, nor does an echo", "[01.3]") {
   const course_test::socket_pair sockets = tcp_pair();
   background<blocking::ending> echoing{
       sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
@@ -514,8 +566,10 @@ TEST_CASE("01.3 a signal during recv costs no memory", "[01.3]") {
   echoing.interrupt();
   REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of("y")) == blocking::sent::all);
   CHECK(echoes_come_to(2));
+  REQUIRE(blocking::send_all(sockets.ours.get(), bytes_of("z")) == blocking::sent::all);
+  CHECK(echoes_come_to(3));
   UNSCOPED_INFO(
-      "after a signal recv() was given another buffer: does echo_until_eof call itself? Then each "
-      "signal takes a buffer of the thread's stack, until none is left. Go round the loop instead");
+      "recv() was given another buffer: does echo_until_eof call itself? Then each signal or echo "
+      "takes a buffer of the thread's stack, until none is left. Go round the loop instead");
   CHECK(course_test::last_recv_buffer() == before);
 }

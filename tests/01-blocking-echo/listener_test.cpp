@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <sys/time.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -25,8 +26,9 @@ using course_test::background;
 
 namespace {
 
-int option_of(int socket, int level, int option) {
-  int value = -1;
+template <typename Value = int>
+Value option_of(int socket, int level, int option) {
+  Value value{};
   ::socklen_t size = sizeof value;
   common::check(::getsockopt(socket, level, option, &value, &size), "getsockopt");
   return value;
@@ -168,6 +170,9 @@ TEST_CASE("01.1 the port can be listened on again while old connections wind dow
     course_test::client peer{port};
     common::unique_fd accepted{common::check(::accept(listener.get(), nullptr, nullptr), "accept")};
     accepted.reset();  // the side that closes first keeps the port in TIME_WAIT for a minute
+    UNSCOPED_INFO(
+        "the accepted socket was closed, and the client sees no FIN: is SO_LINGER set on the "
+        "listener? Accepted sockets inherit it");
     CHECK(peer.recv_until_eof().empty());
   }
   UNSCOPED_INFO("the port is held by a connection in TIME_WAIT: set SO_REUSEADDR before bind()");
@@ -183,6 +188,24 @@ TEST_CASE("01.1 accepted sockets send small segments at once", "[01.1]") {
       "Nagle's algorithm is on: set TCP_NODELAY on the listener, before clients come, at the level "
       "IPPROTO_TCP");
   CHECK(option_of(accepted.get(), IPPROTO_TCP, TCP_NODELAY) == 1);
+}
+
+TEST_CASE("01.1 accepted sockets inherit no time limit and no reset", "[01.1]") {
+  const common::unique_fd listener = open_listener();
+  const course_test::client peer{course_test::port_of(listener.get())};
+  const common::unique_fd accepted{
+      common::check(::accept(listener.get(), nullptr, nullptr), "accept")};
+  for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {
+    const auto limit = option_of<::timeval>(accepted.get(), SOL_SOCKET, option);
+    UNSCOPED_INFO(
+        "a client that is silent, or does not read, for this long is cut: SO_RCVTIMEO or "
+        "SO_SNDTIMEO is set on the listener, and accepted sockets inherit it");
+    CHECK((limit.tv_sec == 0 && limit.tv_usec == 0));
+  }
+  UNSCOPED_INFO(
+      "SO_LINGER is set on the listener, and accepted sockets inherit it: with 0 seconds, close() "
+      "sends a reset instead of a FIN, and echoes that are under way are lost");
+  CHECK(option_of<::linger>(accepted.get(), SOL_SOCKET, SO_LINGER).l_onoff == 0);
 }
 
 TEST_CASE("01.1 the accept queue is as long as the system allows", "[01.1]") {

@@ -54,7 +54,8 @@ class guarded_server {
     FAIL_CHECK(
         "the server cannot end: it waits for a session that is in sessions_ and has no thread, or "
         "whose socket is no longer in its entry, where the destructor looks for it, or whose "
-        "converse() has returned without end_session()");
+        "converse() has returned without end_session(), or calls echo_until_eof again after it has "
+        "returned");
   }
 
   [[nodiscard]] std::shared_ptr<blocking::thread_server> get() const { return server_; }
@@ -111,7 +112,8 @@ class running_server {
       FAIL(
           "the first client has gone, and its connection stays open: end_session() closes it. Does "
           "converse() call it, and without mutex_, which end_session() locks? Does another thread "
-          "hold mutex_ while it waits: run() in accept4(), or start_session() in a join()?");
+          "hold mutex_ while it waits: run() in accept4(), or start_session() in a join()? Or does "
+          "converse() call echo_until_eof again after it has returned?");
     }
     // One accept brought `first`. A script begins with the next one only if that sleeps already.
     (void)eventually(next_accept_deadline, [&] { return accepts_begun() >= begun_before_ + 2; });

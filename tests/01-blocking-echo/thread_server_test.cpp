@@ -3,6 +3,7 @@
 #include "thread_server.hpp"
 
 #include <fcntl.h>
+#include <sys/time.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -49,6 +50,22 @@ std::string inheritable_sockets() {
   return found;
 }
 
+// Sockets of this process whose blocking calls give up after a time, "" or one a line.
+std::string impatient_sockets() {
+  std::string found;
+  for (const auto& [fd, what] : course_test::open_fds()) {
+    for (const auto& [option, name] :
+         {std::pair{SO_RCVTIMEO, "SO_RCVTIMEO"}, std::pair{SO_SNDTIMEO, "SO_SNDTIMEO"}}) {
+      ::timeval limit{};
+      ::socklen_t size = sizeof limit;
+      if (::getsockopt(fd, SOL_SOCKET, option, &limit, &size) == -1) continue;  // no socket
+      if (limit.tv_sec != 0 || limit.tv_usec != 0)
+        found += "fd " + std::to_string(fd) + ": " + name + "\n";
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("01.4 an accepted socket is not handed down to child programs", "[01.4]") {
@@ -73,6 +90,16 @@ TEST_CASE("01.4 an accepted socket blocks, because its thread may sleep", "[01.4
       "with SOCK_NONBLOCK the session's first recv() fails with EAGAIN, which looks like a peer "
       "that is gone, and the client is cut: ask accept4() for SOCK_CLOEXEC alone");
   CHECK((course_test::last_accept_flags() & SOCK_NONBLOCK) == 0);
+}
+
+TEST_CASE("01.4 a client may be silent for as long as it likes", "[01.4]") {
+  running_server server;
+  client peer{server.port()};
+  REQUIRE(peer.echo("x") == "x");
+  UNSCOPED_INFO(
+      "the server has set a time limit on a client's socket: then recv() or send() fails with "
+      "EAGAIN, which looks like a peer that is gone, and a client that only waits is cut");
+  CHECK(impatient_sockets() == "");
 }
 
 TEST_CASE("01.4 a failed accept that concerns one client only is passed over", "[01.4]") {
