@@ -78,18 +78,6 @@ def test_a_test_that_needs_a_later_task_is_named() -> None:
     assert problem.startswith("“01.1 a” is red while the tasks after 01.1 are open")
 
 
-def test_a_starter_with_a_warning_is_named() -> None:
-    built = "[3/9] Building CXX object 01-cases.dir/a.cpp.o\n"
-    assert starter_builds.starter_build_problem(0, built) is None
-    warned = f"{built}/b/trees/mutants/chapters/01-first/work.hpp:7:9: warning: unused [-Wunused]\n"
-    assert starter_builds.starter_build_problem(0, warned) == (
-        "The starters do not compile without a warning: "
-        "chapters/01-first/work.hpp:7: unused [-Wunused]"
-    )
-    broken = warned.replace("warning", "error")
-    assert "do not compile: " in (starter_builds.starter_build_problem(1, broken) or "")
-
-
 def test_a_task_without_a_test_is_named(chapter: Chapter) -> None:
     tests = chapter.tests
     tests.mkdir(parents=True)

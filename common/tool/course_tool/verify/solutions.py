@@ -20,9 +20,9 @@ NOTHING_SKIPPED = {"COURSE_REQUIRE_FEATURES": "1"}
 PATIENT = {**NOTHING_SKIPPED, "COURSE_PATIENCE": "5"}
 # At a time, for each core: most of a test's time is waiting, and patience bears a busy machine.
 TESTS_PER_CORE = 4
-# Unoptimized, a sanitizer sees every access that the source makes, and its build takes half as long;
-# release proves the optimizer's. Without debug information a report names functions, and no lines:
-# those are in the report of `./course test NN --solution --sanitize`.
+# Unoptimized, a sanitizer sees every access that the source makes, and the build takes half as
+# long; release proves the optimizer's. Without debug information a report names functions and no
+# lines: those are in the report of `./course test NN --solution --sanitize`.
 SANITIZED = "-O0"
 # Release proves the chapters' programs and libraries as the preset optimizes them. Its tests' own
 # code compiles sooner with -O1, where GCC 12 sees an overread in a library's header that is none.

@@ -13,7 +13,6 @@ from pathlib import Path
 from course_tool import builds, marks
 from course_tool.chapters import Chapter, all_chapters
 from course_tool.errors import CourseError
-from course_tool.paths import ROOT
 from course_tool.processes import run
 from course_tool.verify.dependencies import with_headers
 from course_tool.verify.memory import Memory
@@ -57,18 +56,6 @@ def _owner(command: dict[str, str]) -> str | None:
 def _includes(command: dict[str, str]) -> str:
     words = shlex.split(command["command"])
     return "\n".join(word for word in words if word.startswith(("-I", "-isystem")))
-
-
-def starter_build_problem(code: int, output: str) -> str | None:
-    """The starters share a build with the mistakes, some of which are worth a warning: so a
-    warning is no error there, and is looked for here."""
-    if code != 0:
-        return f"The starters do not compile: {builds.build_failure(output)}"
-    warning = re.search(r"^(\S[^:\n]*:\d+):\d+: warning: (.*)$", output, re.MULTILINE)
-    if warning is None:
-        return None
-    where = re.sub(r"^.*/(?=chapters/)", "", warning[1]).replace(f"{ROOT}/", "")
-    return f"The starters do not compile without a warning: {where}: {warning[2]}"
 
 
 def check_with_clang(context: Context, outcome: Outcome) -> None:

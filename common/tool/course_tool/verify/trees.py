@@ -90,10 +90,6 @@ class BuildFolder:
             raise builds.BuildError(builds.build_failure(finished.stdout + finished.stderr))
         stamp.write_text(said, encoding="utf-8")
 
-    def forget(self) -> None:
-        """The next run starts from nothing."""
-        shutil.rmtree(self.path, ignore_errors=True)
-
     def build(self, targets: Sequence[str]) -> processes.Finished:
         """Builds the targets, as far as they compile."""
         args = ["cmake", "--build", self.path, "-j", str(cores()), "--target", *targets]
@@ -119,17 +115,14 @@ def _cmake_arguments(preset: str, into: Path, definitions: Mapping[str, str]) ->
 
 
 def student_build(texts: Mapping[Chapter, Mapping[str, str]]) -> tuple[Tree, BuildFolder]:
-    """A tree whose chapters/ holds these texts of all chapters, and how a student would build it.
-
-    Without debug information: nobody debugs in there.
-    """
+    """A tree whose chapters/ holds these texts of all chapters, and how a student would build it,
+    but that a warning is an error, and without debug information: nobody debugs in there."""
     tree, folder = Tree("student"), BuildFolder("student")
     tree.make()
     for chapter, each in texts.items():
         tree.write_chapter(chapter, each)
-    folder.configure(
-        "student", tree.root, CMAKE_CXX_FLAGS_DEBUG="-Og", COURSE_PROGRAM_HEADERS="ON"
-    )
+    own = {"CMAKE_CXX_FLAGS_DEBUG": "-Og", "COURSE_PROGRAM_HEADERS": "ON"}
+    folder.configure("student", tree.root, COURSE_WERROR="ON", **own)
     return tree, folder
 
 
