@@ -3,7 +3,7 @@
 // Owns     the coroutine's frame owns the socket and the buffer; asio owns the frame.
 // Lifetime `sockets` must outlive the coroutine: it is a reference to what main() keeps.
 // Threads  any that run the io_context; a coroutine runs on one of them at a time.
-// Errors   an error ends its session. It is a value here: nothing throws.
+// Errors   an error ends its session. Errors are values here: nothing throws.
 #pragma once
 
 #include <array>

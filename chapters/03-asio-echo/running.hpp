@@ -29,8 +29,8 @@ namespace completion {
 
 // Calls io.run() until it returns: no work is left, or somebody has called io.stop(). If a handler
 // throws, the exception leaves run(). Log it with its what(), if it has one, by common::log. Call
-// run() again: it continues with the next handler. Do not call io.restart() before. It is for an
-// io_context whose run() has returned, and would take back an io.stop().
+// run() again: it continues with the next handler. Do not call io.restart() first: it is for an
+// io_context whose run() has returned, and would undo an io.stop().
 inline void run_to_the_end(asio::io_context& io) {
   COURSE_TODO("03.3");
 }
@@ -67,9 +67,9 @@ class graceful_stop {
     sockets_.when_empty([this] { asio::post(control_, [this] { stop_waiting(); }); });
   }
 
-  // clear() restores the default action of the signals, so raise() ends the process. Without the
-  // second wait, begin() could call clear(), and the next signal would end the process. But clear()
-  // drops a signal that has come already.
+  // clear() restores the default action of the signals, so raise() ends the process. A simpler
+  // begin() would have no second wait: it would call clear(), and the next signal would end the
+  // process. But clear() drops a signal that has come already.
   void end_at_once(int signal) {
     signals_.clear();
     std::raise(signal);

@@ -33,8 +33,9 @@ class open_sockets {
   };
 
   // After SHUT_RD, every session can still read the bytes that have arrived, and then sees the end.
-  // Linux also delivers later bytes, so SHUT_RD does not stop a client that keeps sending.
-  // SHUT_RDWR ends a session at once. An entry that comes later is shut down, too.
+  // It ends neither a session that waits to send, nor one whose client keeps sending, since Linux
+  // delivers later bytes as well. SHUT_RDWR ends every session at once. An entry that comes later
+  // is shut down, too.
   void shut_down_all(int how) {
     const std::lock_guard lock{mutex_};
     how_ = how;

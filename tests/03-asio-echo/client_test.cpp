@@ -2,15 +2,22 @@
 // Task 03.4: the coroutine client, against servers that are right and one that is not.
 #include "coroutine_client.hpp"
 
+#include <poll.h>
+
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
 #include <asio/io_context.hpp>
+#include <asio/post.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <functional>
 #include <string>
 
+#include "client.hpp"
+#include "errors.hpp"
 #include "hang_guard.hpp"
 #include "server_process.hpp"
+#include "socket_pair.hpp"
 
 using namespace std::chrono_literals;
 using course_test::exited;
@@ -51,8 +58,11 @@ asio::awaitable<void> serve_one(asio::ip::tcp::acceptor& acceptor, behavior how,
   }
 }
 
-// How many echoes the client says it got; -1 if it is still waiting after five seconds.
-std::int64_t talk_to(behavior how, std::int64_t requests, std::size_t message_bytes) {
+// How many echoes the client says it got; -1 if it is still waiting after five seconds. The caller
+// may use its plan again as soon as the coroutine has been started.
+std::int64_t talk_to(
+    behavior how, std::int64_t requests, std::size_t message_bytes,
+    const std::function<void(completion::conversation&)>& use_again = [](auto&) {}) {
   const hang_guard guard{
       "the client waits in a call and holds the only thread, so the server cannot answer: co_await "
       "an async_ function each time, neither asio::read nor asio::write",
@@ -64,12 +74,14 @@ std::int64_t talk_to(behavior how, std::int64_t requests, std::size_t message_by
   asio::co_spawn(io, serve_one(acceptor, how, message_bytes, messages), asio::detached);
   std::exception_ptr escaped;
   std::int64_t echoes = -1;
-  asio::co_spawn(io, completion::converse({acceptor.local_endpoint(), requests, message_bytes}),
+  completion::conversation plan{acceptor.local_endpoint(), requests, message_bytes};
+  asio::co_spawn(io, completion::converse(plan),
                  [&](const std::exception_ptr& exception, std::int64_t count) {
                    escaped = exception;
                    echoes = count;
                    acceptor.close();
                  });
+  use_again(plan);
   io.run_for(5s);
   if (escaped) std::rethrow_exception(escaped);
   if (echoes == requests && messages != requests) {
@@ -89,6 +101,44 @@ TEST_CASE("03.4 the client gets every echo it asked for", "[03.4]") {
   CHECK(talk_to(behavior::faithful, 100, 64) == 100);
 }
 
+TEST_CASE("03.4 the coroutine's frame owns the plan", "[03.4]") {
+  UNSCOPED_INFO(
+      "the caller used its plan again, and the client followed: a reference in the frame owns "
+      "nothing. Take the parameter by value: conversation plan, without &");
+  CHECK(talk_to(behavior::faithful, 3, 64, [](completion::conversation& plan) {
+          plan.requests = 0;
+          plan.message_bytes = 1;
+        }) == 3);
+}
+
+TEST_CASE("03.4 a client that connects leaves the thread to the others", "[03.4]") {
+  // Its accept queue holds one client and nobody accepts: the next connect waits.
+  const course_test::tcp_listener listener = course_test::listen_on_any_port();
+  common::check(::listen(listener.socket.get(), 0), "listen");
+  const course_test::client queued{listener.port};
+  ::pollfd arrived{.fd = listener.socket.get(), .events = POLLIN, .revents = 0};
+  REQUIRE(::poll(&arrived, 1, 2000) == 1);
+
+  const hang_guard guard{
+      "connect() waits for the server and holds the only thread: co_await socket.async_connect", 5};
+  asio::io_context io{1};
+  std::exception_ptr escaped;
+  bool ended = false;
+  bool served = false;
+  asio::co_spawn(
+      io, completion::converse({{asio::ip::make_address("127.0.0.1"), listener.port}, 1, 64}),
+      [&](const std::exception_ptr& exception, std::int64_t) {
+        escaped = exception;
+        ended = true;
+      });
+  asio::post(io, [&served] { served = true; });
+  io.poll();
+  if (escaped) std::rethrow_exception(escaped);
+  CHECK(served);
+  UNSCOPED_INFO("the server has no room for the client, and yet converse() has ended");
+  CHECK_FALSE(ended);
+}
+
 TEST_CASE("03.4 an echo in pieces is read whole", "[03.4]") {
   UNSCOPED_INFO("async_read_some reads some: async_read reads as much as the buffer holds");
   CHECK(talk_to(behavior::in_pieces, 3, 512) == 3);
@@ -100,7 +150,9 @@ TEST_CASE("03.4 a message larger than the socket's buffers is sent whole", "[03.
 }
 
 TEST_CASE("03.4 an echo that differs is an error", "[03.4]") {
-  UNSCOPED_INFO("compare the reply with the message, and throw std::runtime_error");
+  UNSCOPED_INFO(
+      "compare the reply with the message, all of it (size(), not sizeof), and throw "
+      "std::runtime_error");
   CHECK_THROWS_AS(talk_to(behavior::corrupting, 3, 512), std::runtime_error);
   UNSCOPED_INFO("fill() each message anew: the server answered with an old one, and nobody saw it");
   CHECK_THROWS_AS(talk_to(behavior::repeating, 3, 512), std::runtime_error);

@@ -31,6 +31,7 @@
 #include "scripted_calls.hpp"
 #include "server_process.hpp"
 #include "socket_pair.hpp"
+#include "stack_use.hpp"
 
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
@@ -134,6 +135,28 @@ TEST_CASE("03.3 whatever a handler throws, the loop goes on and the log names it
   CHECK_FALSE(log.empty());
   UNSCOPED_INFO("a handler threw an int, and the next one never ran: log, and call run() again");
   CHECK(reached);
+}
+
+TEST_CASE("03.3 thousands of exceptions need no deep stack", "[03.3]") {
+  const hang_guard guard{"when run() has returned there is no work left: return, too"};
+  asio::io_context io;
+  course_test::stack_use stack;
+  constexpr int handlers = 5'000;
+  int thrown = 0;
+  for (int i = 0; i < handlers; ++i) {
+    asio::post(io, [&] {
+      stack.look();
+      ++thrown;
+      throw std::runtime_error{"on purpose"};
+    });
+  }
+  (void)logged_by([&] { completion::run_to_the_end(io); });
+  UNSCOPED_INFO("not every handler was run: after each exception, call run() again");
+  CHECK(thrown == handlers);
+  UNSCOPED_INFO(
+      "each exception makes the stack deeper, until it overflows: call run() again in a loop, "
+      "which leaves the catch block, and not run_to_the_end() from run_to_the_end()");
+  CHECK(stack.bytes() < course_test::stack_use::little);
 }
 
 TEST_CASE("03.3 a stop ends the loop, even if a handler throws right after it", "[03.3]") {
@@ -319,8 +342,9 @@ TEST_CASE("03.3 a second signal ends the server at once", "[03.3]") {
   for (int tries = 1; tries < 3 && ended == exited(0); ++tries) ended = end_by_second(signal);
   UNSCOPED_INFO(
       "the second signal did not end the server at once: one async_wait reports one signal, so "
-      "wait again, and let that handler call end_at_once(signal). If another signal killed it: "
-      "pass on the number that the handler was given");
+      "wait again, on the same set, which must live as long as the wait, and let that handler call "
+      "end_at_once(signal). If another signal killed it: pass on the number that the handler was "
+      "given");
   CHECK(ended == killed_by(signal));
 }
 
