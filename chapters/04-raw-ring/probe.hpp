@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Asks a ring's kernel which operations it knows, instead of guessing from the kernel's version.
+// Asks a ring's kernel which operations it supports, instead of guessing from its version.
 // Owns     the kernel's answer, by value.
 // Errors   ask() throws refused; a kernel before 5.6 cannot be asked and says EINVAL.
 // Rule     the kernel may know an operation, but not all of its flags. Only a try can show that,

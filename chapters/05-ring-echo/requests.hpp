@@ -3,7 +3,7 @@
 // Owns     nothing; descriptors and buffers belong to the connection.
 // Lifetime descriptor and buffer must stay until the request's completion has been handled.
 // Threads  the ring's.
-// Errors   std::system_error from ring::get_sqe(); how a request ends is its completion's `res`.
+// Errors   std::system_error from ring::get_sqe(); a CQE's `res` tells how its request ended.
 // Rule     prepare first, then set user_data. The sockets block: the kernel does the waiting,
 //          so O_NONBLOCK gains nothing, and on older kernels it can bring -EAGAIN.
 // See      io_uring_prep_accept(3), io_uring_prep_recv(3), io_uring_prep_send(3)

@@ -56,7 +56,7 @@ class io_queue {
   // Makes room for `count` requests that must be submitted together because they are linked.
   void reserve(unsigned count) { ring_.reserve(count); }
 
-  // One round of the loop: one system call, then everything that has completed.
+  // One round of the loop: makes one system call, then delivers all that has completed.
   void turn() {
     cancel_what_is_due();
     const wake woken = wait_and_deliver();

@@ -59,7 +59,7 @@ task<> ping(io_context& context, common::unique_fd in, common::unique_fd out, st
   }
 }
 
-// Returns each ball that comes, until the other side has closed its pipe.
+// Returns each ball that comes, until `ping` has closed its end of the pipe.
 task<> pong(io_context& context, common::unique_fd in, common::unique_fd out, score& count) {
   std::int64_t ball = 0;
   while (true) {

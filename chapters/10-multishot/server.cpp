@@ -18,8 +18,8 @@ namespace {
 // Fewer buffers than in chapter 09: one client's burst may fill all of them before we look.
 constexpr uring::buffer_options pool{.count = 256};
 
-// Before we look, these may complete: for each buffer a recv, or the send of its echo; for each
-// client its accept, or its end. With `defer` the kernel completes nothing before the program asks,
+// Before we reap, these may complete: for each buffer, its recv or the send of its echo; for each
+// client, its accept or its end. With `defer` the kernel completes nothing before the program asks,
 // and then not everything at once.
 constexpr uring::ring_options queues{.mode = uring::ring_mode::defer, .cq_entries = 16'384};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 12-laboratory: an echo server on several rings, and a switch for each habit that costs something.
+// 12-laboratory: an echo server on several rings, and a switch for each choice that costs time.
 //
 //   ./course run 12:laboratory -- --port 9000 --threads 2 --one-shot
 #include <cstddef>

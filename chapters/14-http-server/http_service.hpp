@@ -62,7 +62,7 @@ class http_service {
   //   site_.is_draining        while it is true, each answer is the last of its connection
   //   accepting_               the source under which clients are accepted
   // When this task ends, when_any() cancels over_. The source of clients_ is below over_, so this
-  // gives up the clients that are still there.
+  // cancel gives up the clients that are still there.
   task<> stop_in_order() {
     (void)co_await poll_op(over_, stop_fd_, POLLIN);
     COURSE_TODO("14.5");

@@ -53,7 +53,7 @@ class session : public std::enable_shared_from_this<session> {
   }
 
  private:
-  // Called whenever a step is done: starts the next one, and returns at once.
+  // Called whenever a step is done: starts the next step, and returns at once.
   void advance() {
     waits_since_ = peer_clock::now();
     switch (dialog_.next()) {
@@ -89,8 +89,8 @@ class session : public std::enable_shared_from_this<session> {
         });
   }
 
-  // Ends our side, and reads until the client has ended its own: with bytes unread, close() would
-  // send a reset, which overtakes the answer.
+  // Ends our side, and reads until the client has ended its side, because close() with unread bytes
+  // would send a reset, which overtakes the answer.
   void leave() {
     std::error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
@@ -109,8 +109,8 @@ class session : public std::enable_shared_from_this<session> {
         });
   }
 
-  // A client has one timer, which is not set anew for each operation: when it expires, its handler
-  // checks how long this wait has taken. It holds a weak_ptr: a timer must not keep a client alive.
+  // A client has one timer, which is not set anew for each operation. When it expires, the handler
+  // checks how long this wait has taken. A weak_ptr, for a timer must not keep a client alive.
   void watch() {
     timer_.expires_at(waits_since_ + patience_);
     timer_.async_wait([weak = weak_from_this()](const std::error_code& canceled) {

@@ -64,8 +64,8 @@ awaitable<void> watch(tcp::socket& socket, wait_limit& limit) {
   }
 }
 
-// Our side has ended. Reads until the client has ended its own: with bytes unread, close() would
-// send a reset, which overtakes the answer.
+// Our side has ended. Reads until the client has ended its side, because close() with unread bytes
+// would send a reset, which overtakes the answer.
 awaitable<void> read_to_the_end(tcp::socket& socket) {
   std::array<char, 4096> piece;
   std::error_code error;

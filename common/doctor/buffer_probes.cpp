@@ -163,7 +163,7 @@ void recv_bundle() {
 constexpr std::array buffer_features{
     feature{"provide_buffers", "buffers", "5.7", "a recv that takes a buffer from a legacy group",
             &provide_buffers},
-    feature{"register_buffer_ring", "buffers", "5.19", "a recv that takes one from a buffer ring",
+    feature{"register_buffer_ring", "buffers", "5.19", "a recv with a buffer from a buffer ring",
             &register_buffer_ring},
     feature{"multishot_recv", "buffers", "6.0", "two messages from one recv request",
             &multishot_recv},

@@ -131,7 +131,7 @@ constexpr std::array network_features{
     feature{"multishot_accept_direct", "network", "5.19", "connections as files, by one request",
             &multishot_accept_direct},
     feature{"send_zc", "network", "6.0", "a send without a copy, and its notification", &send_zc},
-    feature{"sendmsg_zc", "network", "6.1", "the same for sendmsg", &sendmsg_zc},
+    feature{"sendmsg_zc", "network", "6.1", "a sendmsg without a copy", &sendmsg_zc},
     feature{"socket_op", "network", "5.19", "a socket made by the ring", &socket_op},
     feature{"shutdown_op", "network", "5.11", "a shutdown that ends the peer's recv", &shutdown_op},
 };

@@ -188,9 +188,9 @@ constexpr unsigned defer = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKR
 constexpr std::array setup_features{
     feature{"ring", "setup", "5.1", "a ring without flags, and a NOP through it",
             [] { ring_with(0); }},
-    feature{"raw_ring", "setup", "5.4", "the same with syscall(2) and mmap(2) alone", &raw_ring},
+    feature{"raw_ring", "setup", "5.4", "a ring and a NOP, by syscall(2) and mmap(2)", &raw_ring},
     feature{"cqsize", "setup", "", "a CQ larger than twice the SQ", &cqsize},
-    feature{"clamp", "setup", "", "sizes beyond the limit are cut down to it", &clamp},
+    feature{"clamp", "setup", "", "sizes beyond the limit are cut to the limit", &clamp},
     feature{"attach_wq", "setup", "", "two rings that share their worker threads", &attach_wq},
     feature{"r_disabled", "setup", "5.10", "a ring that is enabled later", &r_disabled},
     feature{"submit_all", "setup", "5.18", "a refused request does not end the batch", &submit_all},

@@ -35,7 +35,7 @@ struct raw_completion {
 // may end the wait of a call that has taken SQEs, and a bad SQE ends its batch early.
 enum class entered {
   ok,               // 0 or more SQEs were taken
-  interrupted,      // EINTR: a signal came while it waited
+  interrupted,      // EINTR: a signal ended the wait
   cq_is_full,       // EBUSY: the CQ is full; the kernel keeps the other completions until you reap
   short_of_memory,  // EAGAIN: no memory for a request now; requests that complete free some
 };

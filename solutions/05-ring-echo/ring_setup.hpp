@@ -50,8 +50,8 @@ inline constexpr std::chrono::microseconds poller_pause_us{100};
   return mode == ring_mode::defer ? ring_mode::coop : ring_mode::plain;
 }
 
-// Calls `try_mode`, which answers 0 or -errno, until it answers 0. EINVAL says that the kernel does
-// not know the flags, EPERM that we may not use them; any other error would be the same in every
+// Calls `try_mode`, which answers 0 or -errno, until it answers 0. EINVAL means that the kernel
+// lacks the flags, EPERM that we may not use them; any other error would be the same in every
 // mode.
 template <typename TryMode>
 ring_mode set_up_some_mode(ring_mode wanted, const TryMode& try_mode) {

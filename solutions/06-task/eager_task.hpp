@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The task that most people write first: it starts at once, and resumes the coroutine that waits
 // for it. It has three defects that task.hpp avoids: the page shows two, and asks for the third.
-// Owns     the coroutine's frame; at first, the frame also destroys itself.
+// Owns     the coroutine's frame, which by default is also destroyed at the body's end.
 // Lifetime that of the frame.
 // Threads  one.
 // Errors   none are kept: an exception ends the process.
@@ -14,8 +14,8 @@
 
 namespace naive {
 
-// AtEnd says what the frame does when the body has ended: with suspend_never it destroys itself,
-// with suspend_always it stays.
+// AtEnd decides what becomes of the frame when the body has ended: with suspend_never it is
+// destroyed, with suspend_always it stays.
 template <typename AtEnd = std::suspend_never>
 class eager_task {
  public:

@@ -55,7 +55,7 @@ struct sync_wait_frame::promise_type {
   struct notifier {
     bool await_ready() const noexcept { return false; }
 
-    // The task has ended. Counts down what start() was given; after that the frame may be gone.
+    // The task has ended. Counts down start()'s countdown; after that the frame may be gone.
     void await_suspend(std::coroutine_handle<promise_type> frame) const noexcept {
       // --8<-- [start:task-06-4]
       frame.promise().ended->arrive();

@@ -32,8 +32,8 @@ struct called_with<> {
   using type = void;
 };
 
-// from_callback<std::error_code, std::size_t>(start): `start` is called with a callback that takes
-// those two, and the task returns both.
+// from_callback<std::error_code, std::size_t>(start): the callback that `start` gets takes two
+// arguments of these types, and the task returns both.
 template <typename... Arguments, typename Start>
 task<typename called_with<Arguments...>::type> from_callback(Start start) {
   promise<typename called_with<Arguments...>::type> answer;

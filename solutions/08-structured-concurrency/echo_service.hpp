@@ -54,8 +54,8 @@ class echo_service {
   }
 
  private:
-  // First, only the waits for more clients and bytes end. After stop_grace_ms the rest ends, too: a
-  // client that has not taken its echo by then does not get all of it.
+  // First, only the waits for more clients and bytes end. After stop_grace_ms the others end, too:
+  // a client that has not taken its whole echo by then loses the rest.
   task<> stop_in_order(cancel_source& over) {
     (void)co_await poll_op(over, stop_fd_, POLLIN);
     waiting_.cancel();

@@ -74,7 +74,7 @@ class stream final : private multishot_request {
   template <typename>
   friend class patient_next;
 
-  // No item is there, and `consumer` is about to wait. False if no item can come: it goes on then.
+  // No item is there, and `consumer` is about to wait. False if no item can come: do not suspend.
   bool wait(std::coroutine_handle<> consumer) {
     assert(!consumer_ && "one coroutine at a time waits for a stream");
     if (!ensure_armed(prepare_)) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Habits that may make a server slower, with one switch for each. With all of them off, the server
-// is the best that we know; with all of them on, it works like a published one.
+// Design choices that may make a server slower, one switch for each. With all of them off, the
+// server is the best that we know; with all of them on, it works like a published one.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One thread of the laboratory: an echo server on a ring, without coroutines, whose every habit is
-// a switch. It is for measuring; 12-server is the one to keep.
+// One thread of the laboratory: an echo server on a ring, without coroutines, in which every design
+// choice is a switch. It is for measuring; 12-server is the one to keep.
 // Owns     the ring, the buffers, the listener and the clients.
 // Lifetime `stop_fd` outlives it.
 // Threads  made and run by one thread.

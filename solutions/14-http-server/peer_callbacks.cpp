@@ -56,7 +56,7 @@ class session : public std::enable_shared_from_this<session> {
 
  private:
   // --8<-- [start:advance]
-  // Called whenever a step is done: starts the next one, and returns at once.
+  // Called whenever a step is done: starts the next step, and returns at once.
   void advance() {
     waits_since_ = peer_clock::now();
     switch (dialog_.next()) {
@@ -98,8 +98,8 @@ class session : public std::enable_shared_from_this<session> {
   // --8<-- [end:send]
 
   // --8<-- [start:leave]
-  // Ends our side, and reads until the client has ended its own: with bytes unread, close() would
-  // send a reset, which overtakes the answer.
+  // Ends our side, and reads until the client has ended its side, because close() with unread bytes
+  // would send a reset, which overtakes the answer.
   void leave() {
     std::error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
@@ -120,8 +120,8 @@ class session : public std::enable_shared_from_this<session> {
   // --8<-- [end:leave]
 
   // --8<-- [start:watch]
-  // A client has one timer, which is not set anew for each operation: when it expires, its handler
-  // checks how long this wait has taken. It holds a weak_ptr: a timer must not keep a client alive.
+  // A client has one timer, which is not set anew for each operation. When it expires, the handler
+  // checks how long this wait has taken. A weak_ptr, for a timer must not keep a client alive.
   void watch() {
     timer_.expires_at(waits_since_ + patience_);
     timer_.async_wait([weak = weak_from_this()](const std::error_code& canceled) {
