@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from course_tool import builds, syscalls
+from course_tool import builds, processes, syscalls
 from course_tool.bench import (
     commands,
     counts,
@@ -297,6 +297,17 @@ def test_a_printed_count_is_judged_and_told_in_its_own_unit() -> None:
 def test_ring_tails_wrap_at_32_bits() -> None:
     earlier = procfs.RingTails(procfs.U32 - 10, 5)
     assert procfs.RingTails(30, 9).since(earlier) == procfs.RingTails(40, 4)
+
+
+def test_counting_reaps_no_child_of_somebody_else() -> None:
+    syscalls.require_strace()
+    other = subprocess.Popen(["false"])
+    os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is still there
+    returncode, calls = syscalls.count_while(
+        lambda words: processes.run(words, timeout_s=60).returncode, ["true"]
+    )
+    assert returncode == 0 and calls["execve"] == 1
+    assert other.wait() == 1, "somebody else has waited for it, and its exit code is lost"
 
 
 def test_a_process_without_a_ring_cannot_be_counted() -> None:

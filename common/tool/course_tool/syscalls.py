@@ -95,11 +95,20 @@ def parse_table(text: str) -> Counter[str]:
 
 
 def _reap_strace() -> None:
+    """Waits for the tracers that have become our children, and for no other child: another thread
+    may have started that, and waits for it."""
     deadline = time.monotonic() + REPORT_DEADLINE_S
-    while time.monotonic() < deadline:
+    while (tracers := list(_tracers())) and time.monotonic() < deadline:
+        for pid in tracers:
+            os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.005)
+
+
+def _tracers() -> Iterator[int]:
+    for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            time.sleep(0.005)
+            name, _, fields = stat.read_text(errors="replace").partition("(")[2].rpartition(")")
+        except OSError:
+            continue  # it ended while we looked
+        if name == "strace" and int(fields.split()[1]) == os.getpid():
+            yield int(stat.parent.name)
