@@ -64,7 +64,7 @@ class connection {
 
  private:
   // Sends as much of `data` as the socket takes now, without SIGPIPE. After a short send, go on
-  // with the bytes that are left. At EAGAIN, which takes none of them, keep them in unsent_ and
+  // with the bytes that are left. At EAGAIN, send took no byte: keep the bytes in unsent_ and
   // return open. On any other error, return closed.
   state send_or_keep(std::span<const std::byte> data) {
     // --8<-- [start:task-02-2b]
