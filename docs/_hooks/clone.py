@@ -22,9 +22,9 @@ in that copy, which these pages call **your clone**.
 """
 UNKNOWN = """\
 The course is a git repository, and its commands run in your copy of it, **your clone**. If
-`./course serve` shows you this page, you have a clone: open a terminal in its folder. If you read it
-on the web, ask the people who sent you here for the address of the repository, because this site
-was built without it.
+`./course serve` shows you this page, you have a clone: open a terminal in its folder. If you read
+this page on the web, ask the people who sent you here for the address of the repository, because
+this site was built without it.
 
 {commands}
 """
