@@ -56,7 +56,7 @@ def _joined(strings: str) -> str:
 
 
 def with_cases(text: str, wanted: Callable[[Case], bool]) -> str:
-    """The same file, in which the other cases are blank lines: they are half of a compiler's work."""
+    """The same file, with blank lines for the other cases: they are half of a compiler's work."""
     for case in cases_in(text):
         if not wanted(case):
             text = text.replace(case.text, "\n" * case.text.count("\n"))
