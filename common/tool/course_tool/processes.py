@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, NamedTuple, Self
 
 from course_tool.errors import CourseError
 from course_tool.paths import ROOT
@@ -144,15 +144,30 @@ def _ended(child: subprocess.Popen[bytes], wait_s: float) -> bool:
     return bool(poller.poll(max(0.0, wait_s) * 1000))
 
 
+class Entry(NamedTuple):
+    """What /proc says of a process, whoever has started it."""
+
+    pid: int
+    name: str
+    parent: int
+    group: int
+
+
+def all_entries() -> Iterator[Entry]:
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = stat.read_text(errors="replace").partition("(")[2].rpartition(")")
+        except OSError:
+            continue  # it ended while we looked
+        _, parent, group, *_ = rest.split()
+        yield Entry(int(stat.parent.name), name, int(parent), int(group))
+
+
 def _groups_below(pid: int) -> set[int]:
     """The groups that its descendants lead: ninja gives each compiler one of its own."""
     children: dict[int, list[tuple[int, int]]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
-        except OSError:
-            continue  # it ended while we looked
-        children.setdefault(int(fields[1]), []).append((int(stat.parent.name), int(fields[2])))
+    for each in all_entries():
+        children.setdefault(each.parent, []).append((each.pid, each.group))
     groups: set[int] = set()
     looked_at = [pid]
     while looked_at:

@@ -98,17 +98,12 @@ def _reap_strace() -> None:
     """Waits for the tracers that have become our children, and for no other child: another thread
     may have started that, and waits for it."""
     deadline = time.monotonic() + REPORT_DEADLINE_S
-    while (tracers := list(_tracers())) and time.monotonic() < deadline:
+    while (tracers := _tracers()) and time.monotonic() < deadline:
         for pid in tracers:
             os.waitpid(pid, os.WNOHANG)
         time.sleep(0.005)
 
 
-def _tracers() -> Iterator[int]:
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            name, _, fields = stat.read_text(errors="replace").partition("(")[2].rpartition(")")
-        except OSError:
-            continue  # it ended while we looked
-        if name == "strace" and int(fields.split()[1]) == os.getpid():
-            yield int(stat.parent.name)
+def _tracers() -> list[int]:
+    every = processes.all_entries()
+    return [each.pid for each in every if (each.name, each.parent) == ("strace", os.getpid())]
