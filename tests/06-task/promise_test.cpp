@@ -31,7 +31,7 @@ using uring::task;
 
 namespace {
 
-constexpr int races = 5'000;
+constexpr int races = 10'000;
 
 // Counts how often an awaiter has tried to take its wait back.
 struct counting_word : std::atomic<void*> {
