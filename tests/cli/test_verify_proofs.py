@@ -78,6 +78,17 @@ def test_a_test_that_needs_a_later_task_is_named() -> None:
     assert problem.startswith("“01.1 a” is red while the tasks after 01.1 are open")
 
 
+def test_a_warning_is_an_error_in_the_starters_build(
+    chapter: Chapter, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(trees, "WORK", tmp_path)
+    said: dict[str, str] = {}
+    monkeypatch.setattr(trees.BuildFolder, "configure", lambda self, *_, **own: said.update(own))
+    trees.student_build({chapter: {"work.hpp": "int three();\n"}})
+    assert said["COURSE_WERROR"] == "ON"
+    assert (tmp_path / "trees/student/chapters/01-first/work.hpp").is_file()
+
+
 def test_a_task_without_a_test_is_named(chapter: Chapter) -> None:
     tests = chapter.tests
     tests.mkdir(parents=True)
