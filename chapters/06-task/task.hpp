@@ -82,8 +82,9 @@ template <typename T>
 struct returning {
   outcome<T> result;
 
-  // `co_return value` calls this. As with `return`, {braces} make a T, and a value that does not
-  // convert to T implicitly is refused. result.set_value() makes the T in place, as T(value) would.
+  // `co_return value` calls this. As with `return`, {braces} make a T; the signature refuses a
+  // value that does not convert to T implicitly. Keeps the value by result.set_value(), which makes
+  // the T: pass the value on with std::forward, and do not cast it.
   template <typename Value = T>
     requires std::is_convertible_v<Value, T>
   void return_value(Value&& value) {

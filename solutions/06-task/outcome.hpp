@@ -5,7 +5,7 @@
 // Threads  one at a time.
 // Errors   take() throws the exception that was set. Moving an outcome never throws: an exception
 //          from moving its value becomes its exception.
-// Rule     set once, taken once.
+// Rule     set once, taken once. But an exception may follow a value, and replaces it.
 #pragma once
 
 #include <cassert>

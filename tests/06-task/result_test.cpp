@@ -68,6 +68,26 @@ task<int> refuse(counted) {
   co_return 1;
 }
 
+// A local that is destroyed, and throws, when co_return has already kept the value.
+struct throws_at_the_end {
+  // NOLINTNEXTLINE(*exception-escape, *noexcept-destructor): to throw is what it is for
+  ~throws_at_the_end() noexcept(false) { throw refused{"after co_return"}; }
+};
+
+task<int> return_and_throw() {
+  const throws_at_the_end local;
+  co_return 1;
+}
+
+// Made of an int, and counts how often it moves after that.
+struct counts_moves {
+  static inline int moves = 0;
+
+  // NOLINTNEXTLINE(*explicit*): co_return makes it of a number
+  counts_moves(int) noexcept {}
+  counts_moves(counts_moves&&) noexcept { ++moves; }
+};
+
 struct no_std_exception {};
 
 task<int> refuse_oddly() {
@@ -182,6 +202,17 @@ TEST_CASE("06.3 co_return accepts the values that return accepts", "[06.3]") {
   CHECK_FALSE(can_return<std::vector<int>, int>);
 }
 
+TEST_CASE("06.3 co_return makes the result out of the value, without a temporary", "[06.3]") {
+  task<counts_moves>::promise_type promise;
+  const int before = counts_moves::moves;
+  promise.return_value(1);
+  UNSCOPED_INFO(
+      "return_value() made a T and moved it into the result: pass on the value itself, with "
+      "std::forward<Value>(value) and no cast. In a task<const std::string&> that T would be a "
+      "reference to a temporary, and dangle");
+  CHECK(counts_moves::moves == before);
+}
+
 TEST_CASE("06.3 a void task ends without a value", "[06.3]") {
   CHECK(run(nothing()).has_value());
 }
@@ -226,6 +257,14 @@ TEST_CASE("06.3 an exception of any type arrives", "[06.3]") {
       "the body threw an object that is no std::exception: std::current_exception() keeps "
       "an exception of any type");
   CHECK_THROWS_AS(run(refuse_oddly()).take(), no_std_exception);
+}
+
+TEST_CASE("06.3 an exception after co_return counts, and the value does not", "[06.3]") {
+  UNSCOPED_INFO(
+      "a local's destructor threw after co_return had kept a value, and the exception is lost: "
+      "unhandled_exception() keeps it even if the result is set, as a function that throws returns "
+      "nothing");
+  CHECK(thrown_by(run(return_and_throw())) == "after co_return");
 }
 
 TEST_CASE("06.3 an exception keeps its own type", "[06.3]") {

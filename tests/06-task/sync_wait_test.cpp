@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <coroutine>
+#include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "allocations.hpp"
 #include "counted.hpp"
 #include "deadline.hpp"
 #include "task.hpp"
@@ -136,6 +138,12 @@ task<int> note_and_refuse(std::vector<int>& log, int number) {
   log.push_back(number);
   const int never = co_await refuse("number " + std::to_string(number));
   co_return never;
+}
+
+// Notes, when it starts, how many blocks operator new has given out.
+task<int> note_blocks(std::size_t& blocks) {
+  blocks = course_test::allocations();
+  co_return 0;
 }
 
 // Coroutines that await it wait until enough of them do, or until the thread inside gives up.
@@ -542,6 +550,21 @@ TEST_CASE("06.4 sync_wait_all gives all results, in the order of the tasks", "[0
   CHECK(results == std::vector{10, 20, 30, 40, 50});
   UNSCOPED_INFO("the tasks are started in their order");
   CHECK(log == std::vector{1, 2, 3, 4, 5});
+}
+
+TEST_CASE("06.4 sync_wait_all makes every frame before it starts the first task", "[06.4]") {
+  std::size_t when_the_first_started = 0;
+  std::size_t when_the_last_started = 0;
+  std::vector<task<int>> tasks;
+  tasks.push_back(note_blocks(when_the_first_started));
+  tasks.push_back(answer());
+  tasks.push_back(note_blocks(when_the_last_started));
+  static_cast<void>(wait_for_all(std::move(tasks)));
+  UNSCOPED_INFO(
+      "await_into() made a frame when a task had started. That may throw std::bad_alloc, and the "
+      "task that runs would then use a result and a countdown that are gone: make all frames in "
+      "one loop, and start them in another");
+  CHECK(when_the_last_started == when_the_first_started);
 }
 
 TEST_CASE("06.4 the frames of sync_wait_all live until the last task has ended", "[06.4]") {
