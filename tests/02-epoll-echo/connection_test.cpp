@@ -126,8 +126,8 @@ TEST_CASE("02.2 bytes that do not fit into one receive are left for the next eve
   CHECK(pair.client.on_readable(std::span{pair.scratch}.first(4)) == epoll::state::open);
   UNSCOPED_INFO(
       "one recv() an event is enough: epoll reports again what is left. A connection that reads on "
-      "makes the others wait, and may read while bytes are unsent. If there is one recv(): its room "
-      "is scratch.size(), here 4. The sizeof of a span is not the size of what the span shows");
+      "makes the others wait, and may read while bytes are unsent. If there is one recv(), it may "
+      "take scratch.size() bytes, here 4: sizeof(scratch) is the size of the span itself");
   CHECK(compare_bytes(pair.receive(), "0123") == identical);
   CHECK(pair.client.on_readable(pair.scratch) == epoll::state::open);
   CHECK(compare_bytes(pair.receive(), "456789") == identical);

@@ -590,8 +590,8 @@ TEST_CASE("02.4 after a stop, a client that was slow gets the echo of all that h
     return server.loop.connection_count() == 0;
   }));
   UNSCOPED_INFO(
-      "the server was told to stop, and a connection was erased with bytes unsent or unread. A stop "
-      "is no reason to erase: what has arrived is still echoed, until the connection says closed");
+      "after the stop, a connection was erased with bytes unsent or unread. A stop is no reason to "
+      "erase: what has arrived is still echoed, until the connection says closed");
   received += talker.recv_exactly(sent.size() - received.size());
   CHECK(course_test::compare_bytes(received, sent) == course_test::identical);
   UNSCOPED_INFO("all was echoed, and the server's FIN did not follow");
