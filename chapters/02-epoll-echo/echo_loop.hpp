@@ -125,7 +125,8 @@ class echo_loop {
 
   // Accepts no more clients. After SHUT_RD the bytes that have arrived can still be read, and then
   // recv returns 0: a connection echoes those bytes and ends by itself. But Linux delivers later
-  // bytes, too, so a client that keeps sending is disconnected at the deadline.
+  // bytes, too: a client that keeps sending is disconnected at the deadline, and bytes that arrive
+  // after the connection has ended cause a reset, which discards the echoes still on the way.
   void begin_stop() {
     stop_deadline_ = clock::now() + stop_grace_ms;
     watch(EPOLL_CTL_DEL, stop_fd_, 0);

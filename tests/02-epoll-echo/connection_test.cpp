@@ -126,7 +126,8 @@ TEST_CASE("02.2 bytes that do not fit into one receive are left for the next eve
   CHECK(pair.client.on_readable(std::span{pair.scratch}.first(4)) == epoll::state::open);
   UNSCOPED_INFO(
       "one recv() an event is enough: epoll reports again what is left. A connection that reads on "
-      "makes the others wait, and may read while bytes are unsent");
+      "makes the others wait, and may read while bytes are unsent. If there is one recv(), it may "
+      "take scratch.size() bytes, here 4: sizeof(scratch) is the size of the span itself");
   CHECK(compare_bytes(pair.receive(), "0123") == identical);
   CHECK(pair.client.on_readable(pair.scratch) == epoll::state::open);
   CHECK(compare_bytes(pair.receive(), "456789") == identical);
@@ -313,6 +314,29 @@ TEST_CASE("02.3 a wake-up without room loses neither the connection nor its byte
   CHECK(pair.client.on_writable() == epoll::state::open);
   UNSCOPED_INFO("on_writable() sent nothing, so unsent_ has to hold the byte again, and once");
   CHECK(pair.client.unsent_bytes() == 1);
+  UNSCOPED_INFO(
+      "on_writable() has left a byte unsent, and the connection does not wait for room any more. A "
+      "flag beside unsent_ can disagree with unsent_: ask unsent_.empty() instead");
+  CHECK(pair.client.wanted_events() == EPOLLOUT);
+}
+
+TEST_CASE("02.3 the kept bytes stay in memory that is ours until they are sent", "[02.3]") {
+  fixture pair{course_test::unix_pair()};
+  fill(pair);
+  pair.send("hello");
+  const course_test::watchdog deadline{5s, tries_until_there_is_room};
+  {
+    const course_test::fenced_memory fence;  // what unsent_ gives back cannot be read after that
+    (void)pair.client.on_readable(pair.scratch);
+  }
+  UNSCOPED_INFO("send() said EAGAIN, so unsent_ has to hold the echo: see the tests of 02.2");
+  REQUIRE(pair.client.unsent_bytes() == 5);
+  (void)pair.receive();  // makes room
+  UNSCOPED_INFO(
+      "the bytes to send lie in memory that was freed, so send() says EFAULT. A span owns no "
+      "bytes: what std::exchange() returns has to live in a vector until all of it is sent");
+  CHECK(pair.client.on_writable() == epoll::state::open);
+  CHECK(compare_bytes(pair.receive(), "hello") == identical);
 }
 
 TEST_CASE("02.3 a connection that has caught up waits for bytes again", "[02.3]") {

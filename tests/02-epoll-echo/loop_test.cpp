@@ -561,3 +561,41 @@ TEST_CASE("02.4 a stop closes every client and ends the loop", "[02.4]") {
   CHECK(server.loop.connection_count() == 0);
   CHECK(clients.front().recv_until_eof() == "last words");
 }
+
+TEST_CASE("02.4 after a stop, a client that was slow gets the echo of all that has arrived",
+          "[02.4]") {
+  fixture server{4096};
+  client talker = server.only_client({.receive_buffer_bytes = 4096});
+  std::string sent;
+  const auto arrives = [&](std::size_t bytes) {
+    const std::string message = course_test::pattern(3, bytes, sent.size());
+    talker.send_all(message);
+    sent += message;
+    return course_test::eventually(5s, [&] { return talker.unacknowledged_bytes() == 0; });
+  };
+  while (watched_for(EPOLLOUT) == 0) {
+    UNSCOPED_INFO(epoll_was_not_told);
+    REQUIRE((arrives(16 * 1024) && sent.size() < 1024 * 1024));
+    server.turn(sends_again_and_again);
+  }
+  REQUIRE(arrives(1024));  // and stays unread, behind what is unsent
+
+  server.stop.request();
+  std::string received;
+  UNSCOPED_INFO(
+      "the client reads, and all has arrived: in the end recv() returns 0, and serve() erases the "
+      "connection");
+  REQUIRE(course_test::eventually(10s, [&] {
+    received += talker.recv_some(sent.size());
+    server.turn();
+    return server.loop.connection_count() == 0;
+  }));
+  UNSCOPED_INFO(
+      "after the stop, a connection was erased with bytes unsent or unread. A stop is no reason to "
+      "erase: what has arrived is still echoed, until the connection says closed");
+  REQUIRE_NOTHROW(received += talker.recv_exactly(sent.size() - received.size()));
+  UNSCOPED_INFO("as many bytes came back as were sent, and not the same: see the tests of 02.3");
+  CHECK(course_test::compare_bytes(received, sent) == course_test::identical);
+  UNSCOPED_INFO("all was echoed, and the server's FIN did not follow");
+  CHECK(talker.wait_for_end() == course_test::ending::eof);
+}
