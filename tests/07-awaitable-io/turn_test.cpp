@@ -118,7 +118,7 @@ TEST_CASE("07.1 a turn delivers completions however its wait has ended", "[07.1]
 
 TEST_CASE("07.1 a turn ends although each completion starts a request that completes at once",
           "[07.1]") {
-  io_queue queue{{.sq_entries = 4, .cq_entries = 4}};  // too short: starting more submits
+  io_queue queue{{.sq_entries = 4, .cq_entries = 64}};  // starting a fifth request submits
   std::deque<repeating> operations;
   for (int i = 0; i < 16; ++i) start_nop(queue, operations.emplace_back(queue));
   queue.turn();
