@@ -146,8 +146,7 @@ class io_queue {
     cancel_due_ = false;
   }
 
-  // During a stop, waits are short: the last cancel may have missed an operation that a thread of
-  // the kernel was carrying out, see cancel_reminder.hpp.
+  // During a stop, waits are short: a cancel may miss what a thread of the kernel is carrying out.
   [[nodiscard]] std::optional<std::chrono::milliseconds> wait_at_most() const noexcept {
     if (is_stopping_) return cancel_again_ms;
     return std::nullopt;
