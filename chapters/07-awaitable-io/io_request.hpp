@@ -72,9 +72,9 @@ class io_awaiter : public io_operation {
 
   bool await_ready() const noexcept { return false; }
 
-  // Remembers the coroutine that the completion will resume, and starts the request by its `io` and
-  // with its own `prepare` (a copy would be gone when the request is submitted). Returns the result
-  // of start(): true suspends the coroutine, false means that the request was canceled before.
+  // Remembers the coroutine that the completion will resume, and starts the request by io_handle's
+  // start() with its own `prepare` (a copy would be gone when the request is submitted). Returns
+  // what start() does: true suspends the coroutine, false means that it was canceled before.
   bool await_suspend(std::coroutine_handle<> awaiting) {
     COURSE_TODO("07.2");
   }

@@ -109,7 +109,7 @@ class io_queue {
   }
 
   // Submits the requests that were started and waits, both in one system call, but no longer than
-  // wait_at_most(). Then delivers all completions that have come, whatever has ended the wait.
+  // wait_at_most(). Then reaps once, and delivers what has come, whatever has ended the wait.
   // Returns why the wait ended.
   wake wait_and_deliver() {
     // --8<-- [start:task-07-1]
@@ -146,7 +146,7 @@ class io_queue {
     cancel_due_ = false;
   }
 
-  // During a stop, waits are short: the last cancel may have missed an operation that began later.
+  // During a stop, waits are short: a cancel may miss what a thread of the kernel is carrying out.
   [[nodiscard]] std::optional<std::chrono::milliseconds> wait_at_most() const noexcept {
     if (is_stopping_) return cancel_again_ms;
     return std::nullopt;

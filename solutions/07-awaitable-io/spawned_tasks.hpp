@@ -123,7 +123,8 @@ inline void spawned_tasks::start(task<> started) {
 
 // Awaits the task by as_outcome(), which does not throw. Then destroys the task's frame and its
 // parameters, by assigning an empty task, task<>{nullptr}, to `started`. Only then, if the outcome
-// has an error(), gives that error to all.failed().
+// has an error(), gives that error to all.failed(), which may stop the other tasks: by then the
+// failed task must have released what it held. The last line must run after every end.
 inline spawned_tasks::keeper spawned_tasks::keep(spawned_tasks& all, task<> started) {
   // --8<-- [start:task-07-3b]
   const outcome<void> ended = co_await std::move(started).as_outcome();

@@ -12,6 +12,7 @@
 
 #include "counted.hpp"
 #include "io_context.hpp"
+#include "manual_ring.hpp"
 #include "operations.hpp"
 #include "process_counts.hpp"
 #include "socket_pair.hpp"
@@ -101,6 +102,15 @@ TEST_CASE("07.4 run returns when the last task has ended", "[07.4]") {
 
 TEST_CASE("07.4 run returns at once without tasks", "[07.4]") {
   const watchdog deadline{3s, "there is no task, so there is nothing to wait for"};
+  {
+    io_context idle;
+    course_test::manual_ring kernel{idle};
+    idle.run();
+    UNSCOPED_INFO(
+        "without a task run() made a turn, which waits for a completion that never comes: look at "
+        "tasks_.empty() before each turn, even the first");
+    REQUIRE(kernel.ring().system_calls() == 0);
+  }
   io_context context;
   int done = 0;
   context.run();
@@ -181,7 +191,7 @@ TEST_CASE("07.4 a result comes out of run", "[07.4]") {
 }
 
 TEST_CASE("07.4 run inside a coroutine throws, and says what to do instead", "[07.4]") {
-  const watchdog deadline{3s, "it would wait for the very task that has called it"};
+  const watchdog deadline{3s, "it waits for its own caller, or no task is left to wait for"};
   io_context context;
   CHECK_THAT(context.run(what_a_second_run_says(context)), ContainsSubstring("co_await it"));
   UNSCOPED_INFO("and nothing else is stopped by that");

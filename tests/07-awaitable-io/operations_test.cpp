@@ -185,6 +185,10 @@ TEST_CASE("07.5 the kernel gets the address of a time that lives as long as the 
       "static one: give it &limit");
   CHECK(sqe.addr == reinterpret_cast<std::uint64_t>(&prepare.limit));
   CHECK(sqe.opcode == IORING_OP_TIMEOUT);
+  UNSCOPED_INFO(
+      "pass 0 as flags. With IORING_TIMEOUT_ETIME_SUCCESS, for example, a timeout that has ended "
+      "no longer cancels the requests that are linked to it (IOSQE_IO_LINK)");
+  CHECK(sqe.timeout_flags == 0);
 }
 
 TEST_CASE("07.5 a time that has passed already is over at once", "[07.5]") {

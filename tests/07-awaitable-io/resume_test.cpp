@@ -4,17 +4,20 @@
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
+#include <coroutine>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "counted.hpp"
 #include "eager.hpp"
 #include "io_context.hpp"
 #include "manual_ring.hpp"
 #include "noting_canceler.hpp"
 #include "operations.hpp"
 
+using course_test::counted;
 using course_test::eager;
 using course_test::manual_ring;
 using uring::io_context;
@@ -101,6 +104,23 @@ eager await_through(uring::io_handle io, std::optional<int>& seen) {
 }
 
 watched await_one_and_end(io_context& context, bool& over) {
+  (void)co_await uring::nop_op(context);
+  over = true;
+}
+
+// Suspended at its end, as a task is: the frame stays until its owner destroys it.
+struct owned {
+  struct promise_type : eager::promise_type {
+    owned get_return_object() noexcept {
+      return {std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
+    std::suspend_always final_suspend() const noexcept { return {}; }
+  };
+  std::coroutine_handle<> frame;
+};
+
+// A parameter stays as long as the frame, which is longer than the body runs.
+owned await_one_and_stay(io_context& context, bool& over, counted = {}) {
   (void)co_await uring::nop_op(context);
   over = true;
 }
@@ -197,6 +217,22 @@ TEST_CASE("07.2 a frame may be gone when its completion has been handled", "[07.
   CHECK(watched::untouched_since());
 }
 
+TEST_CASE("07.2 a frame that has ended is destroyed by its owner, and not by its operation",
+          "[07.2]") {
+  io_context context;
+  manual_ring kernel{context};
+  bool over = false;
+  const owned waiting = await_one_and_stay(context, over);
+  kernel.answer(kernel.take(), 0);
+  REQUIRE(over);
+  UNSCOPED_INFO(
+      "the frame was destroyed, and its owner will destroy it again: the operation resumes the "
+      "frame and does not own it");
+  REQUIRE(counted::live() == 1);
+  waiting.frame.destroy();
+  CHECK(counted::live() == 0);
+}
+
 TEST_CASE("07.2 an interrupted request is made again by its coroutine alone", "[07.2]") {
   for (const int error : {EINTR, EAGAIN}) {
     io_context context;
@@ -245,6 +281,9 @@ TEST_CASE("07.2 a request that was canceled before it began does not suspend", "
   canceler.cancel();
   std::optional<int> seen;
   await_through(canceler, seen);
+  UNSCOPED_INFO(
+      "the request was submitted although it is canceled: io_handle::start, request_.io.start(), "
+      "looks at the canceler first; io_queue::start does not");
   REQUIRE(kernel.waiting() == 0);
   UNSCOPED_INFO(
       "start() returned false: nothing is in flight, and nothing will ever resume the "
@@ -261,6 +300,9 @@ TEST_CASE("07.2 an operation is in its canceler's list from its start to its com
     course_test::noting_canceler canceler{context};
     std::optional<int> seen;
     await_through(canceler, seen);
+    UNSCOPED_INFO(
+        "the canceler does not know the operation, so it cannot cancel it: io_handle::start, "
+        "request_.io.start(), tells the canceler; io_queue::start does not");
     REQUIRE_FALSE(canceler.in_flight.empty());
     if (canceled) canceler.cancel();
     kernel.answer(kernel.take(), -EINTR);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Task 07.1: a turn of the loop. The test is the kernel, and the operations only take notes.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,24 @@ class noting : public uring::io_operation {
 void start_nop(io_queue& queue, uring::io_operation& operation) {
   queue.start(operation, [](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); });
 }
+
+// Starts its NOP again at each completion, as a task does that yields in a loop.
+class repeating : public uring::io_operation {
+ public:
+  explicit repeating(io_queue& queue) : io_operation{&on_completion}, queue_{queue} {}
+
+  int told = 0;
+
+ private:
+  static constexpr int told_max = 100;
+
+  static void on_completion(io_operation& self, const uring::completion&) {
+    auto& completed = static_cast<repeating&>(self);
+    if (++completed.told < told_max) start_nop(completed.queue_, self);
+  }
+
+  io_queue& queue_;
+};
 
 class last_message final : public uring::message_receiver {
  public:
@@ -94,6 +114,19 @@ TEST_CASE("07.1 a turn delivers completions however its wait has ended", "[07.1]
                                             "after every wait, whatever it returned");
     CHECK(operation.told.size() == 1);
   }
+}
+
+TEST_CASE("07.1 a turn ends although each completion starts a request that completes at once",
+          "[07.1]") {
+  io_queue queue{{.sq_entries = 4, .cq_entries = 64}};  // starting a fifth request submits
+  std::deque<repeating> operations;
+  for (int i = 0; i < 16; ++i) start_nop(queue, operations.emplace_back(queue));
+  queue.turn();
+  UNSCOPED_INFO(
+      "the turn went on with completions of requests that it had started itself. Such a turn may "
+      "never end, and then no cancel is made, not even for a stop: call reap() once in each turn");
+  CHECK(std::ranges::all_of(operations, [](const repeating& each) { return each.told <= 1; }));
+  CHECK(queue.close());
 }
 
 TEST_CASE("07.1 a turn is one system call", "[07.1]") {
