@@ -157,7 +157,7 @@ def _tracing() -> Check:
         said[0] if said else "forbidden",
         "the checkpoints count system calls with strace",
         "in a container: start it with --cap-add=SYS_PTRACE; "
-        "elsewhere: sudo sysctl kernel.yama.ptrace_scope=1 (a value of 3 stays until the next boot)",
+        "elsewhere: sudo sysctl kernel.yama.ptrace_scope=1 (3 stays until the next boot)",
     )
 
 
