@@ -76,8 +76,7 @@ TEST_CASE("14.1 no path leads out of the root, not even a link's", "[14.1]") {
 
 TEST_CASE("14.1 a link within the root is followed", "[14.1]") {
   const served here;
-  UNSCOPED_INFO(
-      "RESOLVE_NO_SYMLINKS or O_NOFOLLOW refuses it; a site may have links of its own");
+  UNSCOPED_INFO("RESOLVE_NO_SYMLINKS or O_NOFOLLOW refuses it; a site may have links of its own");
   CHECK(here.status("link-inside.txt") == 200);
 }
 
