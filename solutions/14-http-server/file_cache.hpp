@@ -38,7 +38,7 @@ class file_cache {
   // it was checked less than fresh_ms ago, or if another request is checking it at this moment.
   // Each call is a use of the file, whatever it returns: move its entry to the end of by_use_, with
   // unlink() and then push_back(), which does not unlink. When there is no more room, the first
-  // entry of by_use_ is dropped. find() starts no check: the caller does that with begin_check().
+  // entry of by_use_ is dropped. Leave is_being_checked as it is: the caller's check sets it.
   [[nodiscard]] const std::shared_ptr<const small_file>* find(std::string_view path,
                                                               limit_clock::time_point now) {
     const auto found = entries_.find(path);
