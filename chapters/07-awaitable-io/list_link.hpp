@@ -44,8 +44,10 @@ class linked_list {
   [[nodiscard]] T& front() const noexcept { return static_cast<T&>(*ends_.next_); }
   [[nodiscard]] T& back() const noexcept { return static_cast<T&>(*ends_.before_); }
 
+  // The element must be in no list.
   void push_back(T& element) noexcept {
     list_link& link = element;
+    assert(!link.is_linked() && "it is in a list already: unlink() it, or pop_front() it, first");
     link.next_ = &ends_;
     link.before_ = ends_.before_;
     link.before_->next_ = ends_.before_ = &link;

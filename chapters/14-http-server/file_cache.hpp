@@ -36,8 +36,9 @@ class file_cache {
 
   // The file, if it may be sent now without a look at the disk; otherwise null. It may be sent if
   // it was checked less than fresh_ms ago, or if another request is checking it at this moment.
-  // Each call is a use of the file, whatever it returns: move its entry to the end of by_use_,
-  // whose first entry is dropped when there is no more room.
+  // Each call is a use of the file, whatever it returns: move its entry to the end of by_use_, with
+  // unlink() and then push_back(), which does not unlink. When there is no more room, the first
+  // entry of by_use_ is dropped. Leave is_being_checked as it is: the caller's check sets it.
   [[nodiscard]] const std::shared_ptr<const small_file>* find(std::string_view path,
                                                               limit_clock::time_point now) {
     const auto found = entries_.find(path);
@@ -147,8 +148,8 @@ inline void file_cache::insert(std::string_view path, std::shared_ptr<const smal
   if (bytes_ > options_.bytes_max) make_room();
 }
 
-// Drops the file that was unused for longest, until bytes_ is at most options_.bytes_max. Give
-// drop() a copy of the path, because the entry's own path is destroyed with the entry.
+// Drops the file that was unused for longest, until bytes_ is at most options_.bytes_max. drop()
+// takes an entry's path, removes the entry from by_use_, and subtracts its cost from bytes_.
 inline void file_cache::make_room() {
   COURSE_TODO("14.3");
 }

@@ -82,15 +82,17 @@ class http_connection {
   //
   // parser_.next(rest, site_.head) returns a step:
   //   head     Stop its limit: link_.limit.stop(). If answers_.at_once(site_.head), go on. If not,
-  //            the request has to wait: copy its head, the bytes that next() took, to slow_head_.
-  //   data     A part of a body. This does not occur here: a request with a body has to wait.
+  //            the request has to wait: copy its head to slow_head_. The head is what next() took
+  //            from the front of `rest`, so keep a view of `rest` from before each call.
+  //   data     A part of a body. Go on. None comes here: a request with a body has to wait.
   //   end      A request is over. Go on.
   //   more     The rest is not a whole request.
-  //   refused  Call answers_.refuse_all() with parser_.why().status, and then say goodbye.
+  //   refused  Call answers_.refuse_all() with parser_.why().status, and return needs::goodbye:
+  //            then converse() calls say_goodbye().
   //
   // Check two things before each call of next(). After the last answer (answers_.is_over()), answer
   // no other request. If the block has less room than http_answers::room_bytes_min, it has to be
-  // sent first.
+  // sent first. Ask room_bytes(), because room() takes a block.
   needs answer_what_is_here() {
     std::string_view& rest = link_.input.rest();
     COURSE_TODO("14.2");

@@ -60,7 +60,8 @@ class http_service {
   //                            over_, which is canceled when the last client has gone
   //   site_.limits.end_idle()  closes the connections on which no request is under way
   //   site_.is_draining        while it is true, each answer is the last of its connection
-  //   accepting_               the source under which clients are accepted
+  //   accepting_               the source under which clients are accepted: its cancel closes the
+  //                            listener, and the kernel resets the clients that wait in its queue
   // When this task ends, when_any() cancels over_. The source of clients_ is below over_, so this
   // cancel gives up the clients that are still there.
   task<> stop_in_order() {

@@ -107,8 +107,8 @@ class time_limit : public list_link {
   }
 
   // A client that has taken some bytes since our last look is slow, but not gone. SIOCOUTQ counts
-  // the bytes that its kernel has not confirmed. Reading gives a client no more time to
-  // end a request that it has begun.
+  // the bytes that its kernel has not confirmed. Before its next request, a client may still be
+  // reading the last answer. Reading gives it no more time to end a request that it has begun.
   [[nodiscard]] bool has_taken_something() {
     if (waits_for_ != wait_for::room && waits_for_ != wait_for::request) return false;
     int now = 0;
@@ -135,7 +135,8 @@ inline void time_limits::sweep(limit_clock::time_point now) {
 
 // Takes out of `list` each limit for which is_over_at() is true. Look at no more limits than you
 // must, because there may be ten thousand. If has_taken_something(), the client is only slow: call
-// start_again(). Otherwise call end(). A list has empty(), front(), pop_front().
+// start_again(), which adds the limit to the end of its list, so take it out before. Otherwise call
+// end(). A list has empty(), front(), which leaves the limit in the list, and pop_front().
 inline void time_limits::end_those_over(running& list, std::chrono::milliseconds length,
                                         limit_clock::time_point now) {
   // --8<-- [start:task-14-4]
@@ -155,7 +156,8 @@ inline void time_limits::end_idle() {
   while (end_longest_idle()) continue;
 }
 
-// Ends the limit that has waited for a request for longest. False if there is none.
+// Ends the limit that has waited for a request for longest. False if there is none. end() takes the
+// limit out of the list.
 inline bool time_limits::end_longest_idle() {
   running& idle = list(wait_for::request);
   // --8<-- [start:task-14-4b]

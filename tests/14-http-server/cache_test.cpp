@@ -55,6 +55,8 @@ TEST_CASE("14.3 after its time it is looked at again", "[14.3]") {
   put(cache, "/a", 10);
   UNSCOPED_INFO("fresh_ms have gone by: whoever changed the file sees the old one for ever");
   CHECK(cache.find("/a", start + 100ms) == nullptr);
+  UNSCOPED_INFO("nobody checks it yet: begin_check() sets is_being_checked, and find() must not");
+  CHECK(cache.find("/a", start + 100ms) == nullptr);
   file_cache always{{.fresh_ms = 0ms}};
   put(always, "/a", 10);
   UNSCOPED_INFO("with fresh_ms of 0 each request looks at the disk");
@@ -141,6 +143,10 @@ TEST_CASE("14.3 it holds what fits, and not a byte more", "[14.3]") {
   UNSCOPED_INFO("one byte more than there is room for");
   CHECK(cache.size() == 2);
   CHECK(cache.bytes() <= room);
+  UNSCOPED_INFO(
+      "bytes() is not the cost of the two that are left: drop() subtracts what it drops, so "
+      "make_room() must not");
+  CHECK(cache.bytes() == room_for(2) + 1);
 }
 
 TEST_CASE("14.3 a large file drives out as many as it takes", "[14.3]") {

@@ -23,6 +23,7 @@
 #include "http_site.hpp"
 #include "io_context.hpp"
 #include "operations.hpp"
+#include "send_blocks.hpp"
 #include "site_root.hpp"
 #include "site_server.hpp"
 #include "socket_pair.hpp"
@@ -55,11 +56,32 @@ class connection_by_hand {
     return seen_;
   }
 
+  // Whether the connection has taken a block before its client has sent anything. The block that
+  // was returned last is taken first: if ours is gone, the connection has it.
+  [[nodiscard]] bool takes_a_block_for_silence() {
+    const char* const last = next_block();
+    uring::http::http_connection server{site_, over_, sockets_.theirs.get()};
+    bool is_taken = false;
+    context_.run(uring::when_any(over_, server.run(), look_for(last, is_taken)));
+    return is_taken;
+  }
+
  private:
   static uring::http::http_options with_limits() {
     uring::http::http_options chosen;
     chosen.lengths.fill(limit);
     return chosen;
+  }
+
+  [[nodiscard]] const char* next_block() {
+    uring::http::send_block taken{site_.blocks};
+    return taken.room().data();
+  }
+
+  // Starts when the connection waits, because when_any() starts it second.
+  task<> look_for(const char* block, bool& is_taken) {
+    is_taken = next_block() != block;
+    co_return;
   }
 
   task<> overlap() {
@@ -103,6 +125,13 @@ TEST_CASE("14.2 a head has all of its time, though it begins behind another", "[
   const std::vector<int> seen = here.send_heads_that_overlap();
   UNSCOPED_INFO("the limit of the head before goes on, up to a 408: link_.limit.stop() ends it");
   CHECK(seen == std::vector{200, 200, 200});
+}
+
+TEST_CASE("14.2 a connection takes no block before it has something to send", "[14.2]") {
+  connection_by_hand here;
+  UNSCOPED_INFO(
+      "each silent client holds 64 KiB: room() takes a block, but room_bytes() only counts");
+  CHECK_FALSE(here.takes_a_block_for_silence());
 }
 
 TEST_CASE("14.2 an answer that has to wait is not overtaken", "[14.2]") {

@@ -34,7 +34,9 @@ bool is_draining(const site_server& server) {
 
 TEST_CASE("14.5 a server without clients stops at once", "[14.5]") {
   site_server server;
-  UNSCOPED_INFO("accept_clients() ends when accepting_ is canceled, and with it the last task");
+  UNSCOPED_INFO(
+      "accept_clients(), the last task, ends when accepting_ is canceled, and this cancels over_: "
+      "the wait for drain_ms ends only if it is under over_");
   CHECK(server.process.stop() == exited(0));
 }
 

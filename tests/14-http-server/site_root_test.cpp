@@ -9,12 +9,15 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "fd_scope.hpp"
 #include "site_folder.hpp"
 #include "site_root.hpp"
+#include "unique_fd.hpp"
 
 using course_test::site_folder;
+using uring::http::examine;
 using uring::http::found_file;
 using uring::http::how_to_open;
 using uring::http::site_root;
@@ -73,7 +76,7 @@ TEST_CASE("14.1 no path leads out of the root, not even a link's", "[14.1]") {
 
 TEST_CASE("14.1 a link within the root is followed", "[14.1]") {
   const served here;
-  UNSCOPED_INFO("RESOLVE_NO_SYMLINKS refuses all links; a site may have links of its own");
+  UNSCOPED_INFO("RESOLVE_NO_SYMLINKS or O_NOFOLLOW refuses it; a site may have links of its own");
   CHECK(here.status("link-inside.txt") == 200);
 }
 
@@ -111,6 +114,13 @@ TEST_CASE("14.1 only regular files are served", "[14.1]") {
   CHECK(here.status("docs") == 301);
   UNSCOPED_INFO("a device is no regular file");
   CHECK(site_root{"/dev"}.find("null").status == 403);
+  const std::string socket = (here.folder.root() / "socket").string();
+  common::unique_fd opened{::open(socket.c_str(), O_PATH | O_CLOEXEC)};
+  REQUIRE(opened.valid());
+  UNSCOPED_INFO(
+      "it is a socket: its S_IFSOCK has the bits of S_IFREG and S_IFDIR, as a block device's "
+      "S_IFBLK has those of S_IFDIR, so ask S_ISREG() and S_ISDIR(), and do not mask");
+  CHECK(examine(std::move(opened)).status == 403);
   CHECK(here.status("hello.txt") == 200);
 }
 
