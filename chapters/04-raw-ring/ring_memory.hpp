@@ -79,9 +79,10 @@ class ring_memory {
   // Maps the SQ's ring into sq_, the CQ's ring into cq_ and the SQEs into sqes_, each by
   // mmap_region{descriptor, offset, bytes}. The offsets are IORING_OFF_SQ_RING, IORING_OFF_CQ_RING
   // and IORING_OFF_SQES. The SQ's ring ends with its array, which begins at sq_off.array: one
-  // std::uint32_t for each of sq_entries. The CQ's ring ends with its CQEs, at cq_off.cqes. If
-  // `features` has IORING_FEAT_SINGLE_MMAP, one mapping at the SQ's offset holds both rings, and
-  // cq_ stays empty. You decide how large that mapping has to be.
+  // std::uint32_t for each of sq_entries. The CQ's ring ends with its CQEs, at cq_off.cqes. The
+  // third mapping holds only SQEs: sq_entries of them. If `features` has IORING_FEAT_SINGLE_MMAP,
+  // one mapping at the SQ's offset holds both rings, and cq_ stays empty. You decide how large that
+  // mapping has to be.
   void map() {
     COURSE_TODO("04.1");
   }
@@ -97,8 +98,8 @@ class ring_memory {
             .entries = params_.sq_entries};
   }
 
-  // The same for the completion queue, by the offsets in params_.cq_off. The queue is in cq_, or in
-  // sq_ if both queues share a mapping: then cq_.valid() is false.
+  // Where the completion queue is: its parts have their offsets in params_.cq_off. The queue is in
+  // cq_, or in sq_ if both queues share a mapping: then cq_.valid() is false.
   [[nodiscard]] completion_view completion() const noexcept {
     COURSE_TODO("04.1");
   }

@@ -46,8 +46,8 @@ class raw_ring {
       : at_{view}, sq_tail_{*view.sq.tail}, cq_head_{*view.cq.head} {}
   raw_ring(raw_ring&&) = delete;  // two copies of sq_tail_ would hand out the same SQE twice
 
-  // Returns the next free SQE, all zeros, or null while the queue is full. Writes the SQE's number
-  // into its slot of the SQ array. The kernel does not see the SQE before publish().
+  // Returns the next free SQE, or null while the queue is full. Clears the SQE (`sqe = {}`), and
+  // writes its number into its slot of the SQ array. The kernel does not see it before publish().
   [[nodiscard]] ::io_uring_sqe* try_get_sqe() noexcept {
     // --8<-- [start:task-04-3]
     // Pairs with the kernel's release of the SQ head: the SQEs before the head are read.
@@ -110,8 +110,9 @@ class raw_ring {
 
   // Returns the next completion, and only that: others stay in the queue. Does not enter the kernel
   // if one is there. If there is none, submits the SQEs that were taken, and sleeps until one has
-  // come. You decide what to do after each value of `entered`. (Without a request in flight it
-  // would sleep forever.)
+  // come. You decide what to do after each value of `entered`. (Each failure among them passes:
+  // requests complete and free memory, and what you reap makes room. Without a request in flight
+  // wait() would sleep forever.)
   raw_completion wait() {
     // --8<-- [start:task-04-4b]
     raw_completion next;
@@ -120,9 +121,9 @@ class raw_ring {
     // --8<-- [end:task-04-4b]
   }
 
-  // How many SQEs we have handed out that the kernel has not taken yet. A relaxed load is enough,
-  // because no code decides by this number whether it may write into an SQE. (try_get_sqe() does
-  // decide that, and so has a load of its own.)
+  // How many SQEs try_get_sqe() has returned that the kernel has not taken yet. A relaxed load is
+  // enough, because no code decides by this number whether it may write into an SQE. (try_get_sqe()
+  // does decide that, and so has a load of its own.)
   [[nodiscard]] std::uint32_t unsubmitted() const noexcept {
     return sq_tail_ - std::atomic_ref{*at_.sq.head}.load(std::memory_order_relaxed);
   }

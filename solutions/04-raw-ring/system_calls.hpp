@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The three system calls of io_uring. glibc wraps none of them, and we link no liburing.
+// The three system calls of io_uring. glibc wraps none. Only cat_uring links liburing.
 // Owns     nothing; the caller owns the descriptor that setup() returns.
 // Lifetime what an argument points at is used during the call only.
 // Errors   a failure comes back as -errno, like a CQE's res. -1 and errno do not leave this file.

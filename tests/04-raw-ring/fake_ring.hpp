@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "ring_memory.hpp"
@@ -42,9 +44,15 @@ struct fake_ring {
   }
 
   // What the kernel does with the SQE at its head: finds it through the array, reads it, goes on.
+  // Throws if the array names no SQE; a Catch2 macro would not do, as threads call this.
   ::io_uring_sqe take() {
     const std::uint32_t slot = array[sq_head % sq_entries];
-    const ::io_uring_sqe taken = sqes.at(slot);
+    if (slot == garbage) throw std::out_of_range{"this entry of the SQ array was not written"};
+    if (slot >= sq_entries) {
+      throw std::out_of_range{"the SQ array holds a slot's number, not an index: " +
+                              std::to_string(slot) + " is none of the 4 SQEs"};
+    }
+    const ::io_uring_sqe taken = sqes[slot];
     std::atomic_ref{sq_head}.store(sq_head + 1, std::memory_order_release);
     return taken;
   }

@@ -71,6 +71,8 @@ TEST_CASE("04.2 an operation is known only if it is marked as supported", "[04.2
   CHECK(uring::knows(answer, 0));
   UNSCOPED_INFO("an opcode below last_op can be left out of a kernel: look at its flags");
   CHECK_FALSE(uring::knows(answer, 1));
+  UNSCOPED_INFO(
+      "the last entry counts, too: ops_len is a number of entries (here 3), last_op an opcode (2)");
   CHECK(uring::knows(answer, 2));
   UNSCOPED_INFO("the kernel filled in ops_len entries; the entries behind them are not its answer");
   CHECK_FALSE(uring::knows(answer, 3));

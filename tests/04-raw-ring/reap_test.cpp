@@ -124,9 +124,12 @@ TEST_CASE("04.4 completions come whole, the oldest first", "[04.4]") {
   fake.complete(0xFFFF'FFFF'FFFF'FFFF, -EPIPE, 0x80000000);
   std::array<raw_completion, 4> into{};
   REQUIRE(ring.reap(into) == 2);
-  CHECK((into[0].user_data == 7 && into[0].res == 100 && into[0].flags == 1));
-  UNSCOPED_INFO("res is signed: a failure is -errno. user_data has 64 bits, flags 32");
-  CHECK((into[1].user_data == UINT64_MAX && into[1].res == -EPIPE && into[1].flags == 0x80000000));
+  UNSCOPED_INFO("copy the CQE's user_data: it names the request, and has 64 bits");
+  CHECK((into[0].user_data == 7 && into[1].user_data == UINT64_MAX));
+  UNSCOPED_INFO("copy the CQE's res: it is signed, because a failure is -errno");
+  CHECK((into[0].res == 100 && into[1].res == -EPIPE));
+  UNSCOPED_INFO("copy the CQE's flags, too, all 32 bits");
+  CHECK((into[0].flags == 1 && into[1].flags == 0x80000000));
 }
 
 TEST_CASE("04.4 a completion that was reaped does not come again", "[04.4]") {

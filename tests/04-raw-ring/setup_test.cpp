@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Task 04.1: a ring, its mappings, and where in them its queues are.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <fstream>
@@ -143,6 +146,20 @@ TEST_CASE("04.1 a refusal carries the kernel's errno", "[04.1]") {
   CHECK(got.sentence.find("EINVAL (Invalid argument)") != std::string::npos);
 }
 
+TEST_CASE("04.1 a ring may get descriptor 0", "[04.1]") {
+  course_test::require_feature("raw_ring");
+  const common::unique_fd input{::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
+  ::close(STDIN_FILENO);  // as in a program that was started without input
+  ::io_uring_params params{};
+  common::unique_fd ring;
+  UNSCOPED_INFO("0 is a descriptor, too: only a negative result of setup() is a refusal");
+  CHECK_NOTHROW(ring = uring::ring_memory::create(4, params));
+  UNSCOPED_INFO("create() returns the descriptor that setup() returned");
+  CHECK(ring.get() == STDIN_FILENO);
+  ring.reset();
+  (void)::dup2(input.get(), STDIN_FILENO);
+}
+
 TEST_CASE("04.1 a machine that forbids rings gets the cause and what to do", "[04.1]") {
   const refusal forbidden = refusal_under_filter(EPERM);
   UNSCOPED_INFO("`refused` takes what setup() returned, with its sign");
@@ -159,13 +176,17 @@ TEST_CASE("04.1 a machine that forbids rings gets the cause and what to do", "[0
 
 TEST_CASE("04.1 each mapping reaches to the end of its queue", "[04.1]") {
   course_test::require_feature("raw_ring");
-  UNSCOPED_INFO("mmap failed: is a mapping's size right? The kernel maps no more than there is");
+  UNSCOPED_INFO(
+      "mmap failed: is a mapping's size too large or too small? That of the SQEs is "
+      "sq_entries * sizeof(io_uring_sqe)");
   const uring::ring_memory memory{1000};
   const ::io_uring_params& params = memory.params();
   const std::uint64_t rings = std::max(sq_ring_bytes(params), cq_ring_bytes(params));
   UNSCOPED_INFO("the SQ's ring ends with its array; the CQ's, in the same mapping, with its CQEs");
   CHECK(mapped_bytes(IORING_OFF_SQ_RING) == in_pages(rings));
-  UNSCOPED_INFO("the SQEs have a mapping of their own, at IORING_OFF_SQES: sq_entries of them");
+  UNSCOPED_INFO(
+      "the SQEs have a mapping of their own, at IORING_OFF_SQES, of "
+      "sq_entries * sizeof(io_uring_sqe) bytes");
   CHECK(mapped_bytes(IORING_OFF_SQES) == in_pages(params.sq_entries * sizeof(::io_uring_sqe)));
   UNSCOPED_INFO("with IORING_FEAT_SINGLE_MMAP both rings are one mapping");
   CHECK(ring_mappings().size() == 2);

@@ -376,7 +376,8 @@ TEST_CASE("04.3 a signal while it waits is an interruption, not a failure", "[04
   UNSCOPED_INFO(
       "submit_and_wait() did not wait: without IORING_ENTER_GETEVENTS the kernel ignores `wanted`. "
       "If it was told to take more SQEs than there are, it does not wait either: unsubmitted() "
-      "counts them");
+      "counts them. And pass `wanted` on unchanged: here no SQE is left to take, and one "
+      "completion is still to come");
   CHECK(got == entered::interrupted);
   common::check(::write(pipe.write.get(), "x", 1), "write");
   CHECK(ring->submit_and_wait(1) == entered::ok);
