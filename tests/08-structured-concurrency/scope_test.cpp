@@ -242,7 +242,8 @@ TEST_CASE("08.5 a scope can be run again", "[08.5]") {
   std::string log;
   UNSCOPED_INFO(
       "on_empty() gave a handle that it had given before: continuation_ must be null again when it "
-      "is used up (std::exchange)");
+      "is used up (std::exchange). Or, if the assert says \"one run() of a scope at a time\": an "
+      "earlier run() did not await all_ended, whose await_resume() notes that the run is over");
   context.run(check::run(context, log));
   CHECK(log == "2010");
 }

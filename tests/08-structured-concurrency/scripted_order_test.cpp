@@ -58,6 +58,8 @@ const std::vector<meaning> meanings{
     {5, -ENOENT, -ENOENT, 5, "the deadline fired and did not find it"},
     {0, -ECANCELED, -ENOENT, 0, "EOF came first"},
     {-ECONNRESET, -ECANCELED, -ENOENT, -ECONNRESET, "it failed by itself"},
+    {-ECONNRESET, -ETIME, -ENOENT, -ECONNRESET, "it failed by itself as the deadline passed"},
+    {-ECONNRESET, -ENOENT, -ENOENT, -ECONNRESET, "it had failed before the deadline fired"},
     {-ECANCELED, -ETIME, -ENOENT, -ETIME, "the deadline ended it"},
     {-EINTR, -EALREADY, -EALREADY, -ETIME, "a worker was interrupted by the deadline"},
     {-EINTR, -ECANCELED, -EALREADY, -ECANCELED, "a worker was interrupted by the cancel"},
@@ -201,6 +203,9 @@ void play(const std::vector<std::uint8_t>& order, const meaning& how, bool toget
   UNSCOPED_INFO("its own requests had completed, and the frame waited for the cancel's completion");
   CHECK_FALSE(seen.too_late);
   UNSCOPED_INFO("the request's own result counts; -ECANCELED and -EINTR ask who has ended it");
+  if (how.expected == -ECONNRESET) {
+    UNSCOPED_INFO("ECONNRESET is the request's own error: no deadline turns it into ETIME");
+  }
   CHECK(seen.result == how.expected);
   if (how.expected > 0) CHECK(seen.text == "hello");
   CHECK(counted::live() == 0);

@@ -140,6 +140,19 @@ TEST_CASE("08.2 a winner that never waits cancels the tasks that are started aft
   CHECK(canceled == 1);
 }
 
+TEST_CASE("08.2 the first to end wins even if another has canceled the source", "[08.2]") {
+  io_context context;
+  cancel_source losers{context};
+  losers.cancel();
+  UNSCOPED_INFO(
+      "the source was canceled before a task had ended, and the first to end stored nothing: "
+      "first.index tells whether it is the first, losers.is_canceled() does not");
+  const auto first = context.run(uring::when_any(losers, name_after(context, 2, "late", {}),
+                                                 name_after(context, 1, "early", {})));
+  CHECK(first.index == 1);
+  CHECK(first.value == "early");
+}
+
 TEST_CASE("08.2 every frame is made before the first task starts", "[08.2]") {
   io_context context;
   cancel_source losers{context};
