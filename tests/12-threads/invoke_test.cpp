@@ -161,7 +161,9 @@ TEST_CASE("12.5 the message is sent when the handle is stored", "[12.5]") {
 
 TEST_CASE("12.5 an exception of the work is thrown at home", "[12.5]") {
   course_test::require_feature("msg_ring");
-  const watchdog deadline{5s, "the coroutine went to the pool, and no message brings it home"};
+  const watchdog deadline{5s,
+                          "the coroutine went to the pool, and no message brings it home: "
+                          "co_await home, even if the work has thrown"};
   io_context context;
   blocking_pool pool{context, 1};
   const caught seen = context.run(catch_failure(pool));
