@@ -64,6 +64,7 @@ class workers {
   // Starts a thread for each of all_, which calls run_one(its worker, its index, serve). If the
   // system has no thread left, std::jthread's constructor throws. Then call failed(), and call
   // start_.give_up() once for this worker and each one after it, because the others wait for them.
+  // Do not throw: run() throws the first error, and that may be another one.
   void start_all(std::vector<std::jthread>& threads, const serve_function& serve) {
     std::size_t index = 0;
     COURSE_TODO("12.2");

@@ -68,8 +68,8 @@ class worker {
 // Returns `count` listeners on one port; the kernel gives each client to one of them. Make them by
 // common::listen_on(host, port, {.shared = …}). Port 0 lets the kernel choose a port for the first
 // one, and common::port_of(its descriptor) returns that port. Decide which common::reuse_port (see
-// listen.hpp) the first one has, and which the others have. A program that is started twice must
-// fail the second time, as a server with one thread does, and not take half of the clients.
+// listen.hpp) the first one has, even if there is no other, and which the others have. A program
+// that is started twice must fail the second time, and not take half of the clients.
 inline std::vector<common::unique_fd> listen_for_each(std::size_t count, const std::string& host,
                                                       std::uint16_t port) {
   std::vector<common::unique_fd> listeners;

@@ -161,13 +161,17 @@ TEST_CASE("12.5 the message is sent when the handle is stored", "[12.5]") {
 
 TEST_CASE("12.5 an exception of the work is thrown at home", "[12.5]") {
   course_test::require_feature("msg_ring");
-  const watchdog deadline{5s, "the coroutine went to the pool, and no message brings it home"};
+  const watchdog deadline{5s,
+                          "the coroutine went to the pool, and no message brings it home: "
+                          "co_await home follows even if the work has thrown"};
   io_context context;
   blocking_pool pool{context, 1};
   const caught seen = context.run(catch_failure(pool));
   UNSCOPED_INFO("an exception is a result like any other, and has to be brought home");
   CHECK(seen.text == "the work has failed");
-  UNSCOPED_INFO("the exception has left invoke() on the pool's thread: as_outcome() keeps it");
+  UNSCOPED_INFO(
+      "the coroutine is still on the pool's thread, and no message brings it home: as_outcome() "
+      "keeps the exception in invoke(), and co_await home follows even if the work has thrown");
   CHECK(seen.where == std::this_thread::get_id());
 }
 

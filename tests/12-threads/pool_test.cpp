@@ -171,11 +171,15 @@ TEST_CASE("12.4 as many coroutines run at the same time as the pool has threads"
 TEST_CASE("12.4 a coroutine may be scheduled again where it is", "[12.4]") {
   const watchdog deadline{5s, "the thread that runs it holds the mutex, which schedule() needs"};
   thread_pool pool{1};
+  UNSCOPED_INFO(
+      "if this is “Operation not permitted”: wait() and unlock() need the mutex locked, so lock "
+      "it again after resume()");
   CHECK(sync_wait(hop(pool, 1000)) == 1000);
 }
 
 TEST_CASE("12.4 first come, first served", "[12.4]") {
   const watchdog deadline{10s, "something was scheduled, and has not run"};
+  INFO("a place ends with the frame that it is in: pop_front() comes before resume()");
   order seen;
   {
     thread_pool pool{1};

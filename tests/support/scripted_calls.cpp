@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <atomic>
+#include <functional>
 #include <list>
 #include <memory>
 #include <new>
@@ -27,6 +28,7 @@ struct script {
   std::atomic<std::size_t> timed_waits_begun = 0;
   std::atomic<bool> refuse_threads = false;
   std::atomic<std::size_t> threads_left = 0;  // to give out before one is refused
+  std::function<void()> before_refusal;
   std::atomic<std::chrono::milliseconds> thread_delay_ms{};
   std::atomic<std::chrono::milliseconds> thread_lateness_ms{};
   std::atomic<std::chrono::milliseconds> unlock_delay_ms{};
@@ -62,7 +64,10 @@ bool accept_fails() {
 
 void refuse_thread_if_scripted() {
   if (!now.refuse_threads) return;
-  if (now.threads_left == 0) throw std::system_error{EAGAIN, std::generic_category()};
+  if (now.threads_left == 0) {
+    if (now.before_refusal) now.before_refusal();
+    throw std::system_error{EAGAIN, std::generic_category()};
+  }
   --now.threads_left;
 }
 
@@ -217,8 +222,9 @@ std::size_t failing_accepts::failures() const {
   return now.accept_failures;
 }
 
-refused_threads::refused_threads(std::size_t started) {
+refused_threads::refused_threads(std::size_t started, std::function<void()> before) {
   now.threads_left = started;
+  now.before_refusal = std::move(before);
   now.refuse_threads = true;
 }
 

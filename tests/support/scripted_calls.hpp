@@ -14,6 +14,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <limits>
 
 namespace course_test {
@@ -44,10 +45,10 @@ class [[nodiscard]] failing_accepts {
 };
 
 // std::thread's constructor throws, as when the system has no thread left: EAGAIN. The first
-// `started` threads are still given out.
+// `started` threads are still given out. `before` is called before each one that is refused.
 class [[nodiscard]] refused_threads {
  public:
-  explicit refused_threads(std::size_t started = 0);
+  explicit refused_threads(std::size_t started = 0, std::function<void()> before = {});
   refused_threads(refused_threads&&) = delete;
   ~refused_threads();
 };
