@@ -223,7 +223,9 @@ TEST_CASE("05 reserve submits nothing while there is room") {
 
 TEST_CASE("05.4 a submit that a signal interrupts is tried again", "[05.4]") {
   const std::string said = refused({.error = EINTR, .deadline = 3s}, reserve_one);
-  UNSCOPED_INFO("EINTR from io_uring_enter: nothing was lost, submit again");
+  UNSCOPED_INFO(
+      "EINTR from io_uring_enter: nothing was lost, submit again. (Its negative number is what "
+      "io_uring_submit returned: liburing returns -errno, and does not set errno)");
   CHECK_THAT(said, ContainsSubstring("EAGAIN"));
 }
 
