@@ -80,8 +80,7 @@ class ring {
   static constexpr int attempts_max = 1000;
   static constexpr std::chrono::milliseconds memory_pause_ms{1};
 
-  // Hands all prepared requests to the kernel, and waits for no completion. With sqpoll a thread of
-  // the kernel takes them later, so this waits for that thread.
+  // Hands all prepared requests to the kernel. Waits for no completion, but with sqpoll for room.
   void submit() {
     hand_over();
     if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller(ring_);  // only now is there room
