@@ -52,8 +52,8 @@ class ring {
   }
 
   // Makes room for `count` SQEs, so that the next `count` calls of get_sqe() do not submit. Calls
-  // submit() at most attempts_max times, because one call may not be enough. If there is still no
-  // room, throws, by common::throw_error(EAGAIN, "the submission queue stays full").
+  // submit(), which calls hand_over(), at most attempts_max times: one call may not be enough. If
+  // there is still no room, throws: common::throw_error(EAGAIN, "the submission queue stays full").
   void reserve(unsigned count) {
     assert(count <= ring_.sq.ring_entries && "the submission queue is smaller than that");
     if (::io_uring_sq_space_left(&ring_) >= count) return;
@@ -86,15 +86,16 @@ class ring {
   static constexpr int attempts_max = 1000;
   static constexpr std::chrono::milliseconds memory_pause_ms{1};
 
-  // Hands all prepared requests to the kernel, and waits for no completion.
+  // Hands all prepared requests to the kernel. Waits for no completion, but with sqpoll for room.
   void submit() {
     hand_over();
     if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller(ring_);  // only now is there room
   }
 
-  // Calls io_uring_submit(&ring_) once. It returns a count, which may be 0, or -errno. After EINTR,
-  // EBUSY and EAGAIN the caller tries again; you decide which of these need hold_completions()
-  // first. Throws any other error, by common::throw_error(submitted, "io_uring_enter").
+  // Calls io_uring_submit(&ring_) once. It returns a count or -errno. A count of 0 is no failure:
+  // with sqpoll the kernel's thread may have taken everything. After EINTR, EBUSY and EAGAIN the
+  // caller tries again; you decide after which of these fetching completions helps, by
+  // hold_completions(). Throws other errors, by common::throw_error(submitted, "io_uring_enter").
   void hand_over() {
     // --8<-- [start:task-05-4b]
     const int submitted = ::io_uring_submit(&ring_);

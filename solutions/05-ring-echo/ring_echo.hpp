@@ -97,9 +97,9 @@ class ring_echo {
 
   // An accept has ended: `res` is a client's descriptor, or -errno. A client is inserted into
   // connections_, as a ring_connection, and gets its first request_recv(); then arm_accept() asks
-  // for the next client. A failure is one of the four kinds of common::classify_accept_errno(-res).
-  // You decide for each kind: arm_accept() now, pause_accepting(), or give up, by
-  // common::throw_error(res, "accept").
+  // for the next client. A failure is one of the four kinds of common::classify_accept_errno(-res)
+  // (common::accept_failure, in common/runtime/errors.hpp). You decide for each kind: arm_accept()
+  // now, pause_accepting(), or give up, by common::throw_error(res, "accept").
   void on_accept(std::int32_t res) {
     accepting_ = false;
     common::unique_fd client{res};  // a negative number closes nothing

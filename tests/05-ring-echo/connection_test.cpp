@@ -94,6 +94,9 @@ TEST_CASE("05.3 a send with a passing failure is tried again with the same bytes
     UNSCOPED_INFO("send completed with " << common::describe_errno(res)
                                          << ": the client is well, and nothing was sent");
     CHECK(wanted == next::send);
+    UNSCOPED_INFO(
+        "a negative res became a count, and moved unsent_ out of the buffer: look for a failure "
+        "before you call subspan()");
     CHECK(client.unsent().size() == 100);
   }
 }

@@ -73,6 +73,13 @@ void add_nop(ring& to, std::uint64_t user_data) {
   ::io_uring_sqe_set_data64(&sqe, user_data);
 }
 
+// A submit takes this one, and none behind it: the kernel knows no such operation.
+void add_bad(ring& to) {
+  ::io_uring_sqe& sqe = to.get_sqe();
+  ::io_uring_prep_nop(&sqe);
+  sqe.opcode = 255;
+}
+
 // Everything that completes until `count` have, as a set: the kernel may answer in any order.
 std::multiset<std::uint64_t> collect(ring& from, std::size_t count) {
   std::multiset<std::uint64_t> done;
@@ -223,7 +230,9 @@ TEST_CASE("05 reserve submits nothing while there is room") {
 
 TEST_CASE("05.4 a submit that a signal interrupts is tried again", "[05.4]") {
   const std::string said = refused({.error = EINTR, .deadline = 3s}, reserve_one);
-  UNSCOPED_INFO("EINTR from io_uring_enter: nothing was lost, submit again");
+  UNSCOPED_INFO(
+      "EINTR from io_uring_enter: nothing was lost, submit again. (Its negative number is what "
+      "io_uring_submit returned: liburing returns -errno, and does not set errno)");
   CHECK_THAT(said, ContainsSubstring("EAGAIN"));
 }
 
@@ -265,15 +274,20 @@ TEST_CASE("05 a wait does not wait while completions are there that were fetched
 
 TEST_CASE("05.4 a submit that takes only a part is followed by another", "[05.4]") {
   ring small{tiny};
-  ::io_uring_sqe& bad = small.get_sqe();
-  ::io_uring_prep_nop(&bad);
-  bad.opcode = 255;  // the kernel takes it, and none behind it in the same entry
+  add_bad(small);
   for (std::uint64_t i = 0; i < 3; ++i) add_nop(small, i);
   small.reserve(3);
   UNSCOPED_INFO(
       "three were reserved, and one submit did not make room for three: ask after each submit() "
       "whether there is room for `count`, not for any");
   CHECK(::io_uring_sq_space_left(&small.handle()) >= 3);
+
+  ring large{{.sq_entries = 1024, .cq_entries = 2048}};
+  for (int i = 0; i < 1000; ++i) add_bad(large);  // so there is room after attempts_max tries
+  UNSCOPED_INFO(
+      "the last of attempts_max tries has made room, but reserve() did not look: ask after each "
+      "submit(), not before it");
+  CHECK_NOTHROW(large.reserve(1024));
 }
 
 TEST_CASE("05.4 making room does not wait for anything to complete", "[05.4]") {
