@@ -117,10 +117,11 @@ TEST_CASE("14.1 only regular files are served", "[14.1]") {
   const std::string socket = (here.folder.root() / "socket").string();
   common::unique_fd opened{::open(socket.c_str(), O_PATH | O_CLOEXEC)};
   REQUIRE(opened.valid());
+  const found_file examined = examine(std::move(opened));
   UNSCOPED_INFO(
       "it is a socket: its S_IFSOCK has the bits of S_IFREG and S_IFDIR, as a block device's "
       "S_IFBLK has those of S_IFDIR, so ask S_ISREG() and S_ISDIR(), and do not mask");
-  CHECK(examine(std::move(opened)).status == 403);
+  CHECK(examined.status == 403);
   CHECK(here.status("hello.txt") == 200);
 }
 
