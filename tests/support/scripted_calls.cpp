@@ -230,6 +230,7 @@ refused_threads::refused_threads(std::size_t started, std::function<void()> befo
 
 refused_threads::~refused_threads() {
   now.refuse_threads = false;
+  now.before_refusal = nullptr;  // it may refer to what ends with its test
 }
 
 refused_memory::refused_memory() {
