@@ -3,7 +3,7 @@
 // Owns     the ring.
 // Lifetime memory that a request points at must live until the request's completion was reaped, or
 //          until the ring is destroyed: the destructor cancels requests, and waits (with a limit).
-// Threads  the one that made it; with ring_mode::defer the kernel enforces that, by EEXIST.
+// Threads  the one that made or enabled it; with ring_mode::defer the kernel enforces it: EEXIST.
 // Errors   std::system_error if the ring cannot be made or the kernel refuses it for good; how a
 //          request ended is the `res` of its completion.
 // Rule     get_sqe() may submit earlier requests. For requests that must stay together, such as a

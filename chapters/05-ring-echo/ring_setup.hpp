@@ -25,7 +25,7 @@
 
 namespace uring {
 
-inline constexpr unsigned sqpoll_idle_ms = 1;  // its thread sleeps after this time without work
+inline constexpr unsigned sqpoll_idle_ms = 1;  // the poller sleeps after this time without work
 inline constexpr int cancel_at_most_s = 1;
 inline constexpr int poller_waits_max = 50;
 inline constexpr std::chrono::microseconds poller_pause_us{100};
@@ -77,10 +77,10 @@ inline ring_mode set_up(::io_uring& ring, const ring_options& options) {
   });
 }
 
-// The thread of ring_mode::sqpoll fetches submissions when it gets to run. io_uring_sqring_wait()
-// returns as soon as there is room for one, and a caller that needs more would use up its attempts
-// before that thread runs again. So this waits until half of the queue is free, and in a small
-// queue until two entries are free, because a linked pair needs two.
+// The poller is the kernel's thread of ring_mode::sqpoll: it fetches submissions when it runs.
+// io_uring_sqring_wait() returns as soon as there is room for one, and a caller that needs more
+// would use up its attempts before the poller runs again. So this waits until half of the queue is
+// free, and in a small queue until two entries are free, because a linked pair needs two.
 inline void wait_for_poller(::io_uring& ring) {
   ::io_uring_sqring_wait(&ring);
   const unsigned wanted = std::min(std::max(ring.sq.ring_entries / 2, 2U), ring.sq.ring_entries);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Makes a task of a function that reports by a callback. The callback's arguments are the result.
 // Owns     the promise that the callback settles, in the task's frame.
-// Lifetime call the callback once, perhaps before `start` has returned, but not after the task was
-//          destroyed. (When io_context::run() throws, it destroys the tasks that still wait.)
+// Lifetime the callback must be called once, perhaps before `start` has returned, but not after the
+//          task was destroyed. (When io_context::run() throws, it destroys tasks that still wait.)
 // Threads  any thread may call the callback; the coroutine continues on that thread. For a task of
 //          an io_context, only the context's own thread may call the callback.
 // Errors   throws what `start` throws. An error that the callback gets is one of the values.

@@ -3,7 +3,7 @@
 // Owns     the connection, while it runs.
 // Lifetime the queue, `request` and `into` must live until the task has ended.
 // Threads  the one that runs the queue; resolve() blocks it at the beginning.
-// Errors   std::runtime_error if no address of the host accepts, or the answer is not 2xx, broken
+// Errors   std::runtime_error if no address is found or accepts, or the answer is not 2xx, broken
 //          or cut off; std::system_error by sockets and files; std::invalid_argument by to_text().
 // Rule     the head is bounded by head_bytes_max. The body is not: each piece is passed on at once,
 //          to an object that has begin(), add() and keep(), such as a download.

@@ -2,7 +2,7 @@
 // A ring with an io_operation behind every request: it starts requests and delivers completions.
 // Owns     the ring. Operations belong to the code that starts them, see io_operation.hpp.
 // Lifetime it must outlive every operation that was started on it.
-// Threads  the one that made it; other threads reach it only by a msg_ring_op on their own ring.
+// Threads  the one that made or enabled it; others reach it only by msg_ring_op on their own ring.
 // Errors   std::system_error if the ring takes no more requests.
 // Rule     it copies completions out, and advances the queue, before it calls any operation.
 // See      io_uring_enter(2), io_uring_cancelation(7)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One thread that serves every client that is ready.
 // Owns     the listener, the epoll instance, and every connection through connections_.
-// Lifetime run() returns when a stop was asked for and every connection is closed.
+// Lifetime run() returns after a stop: when no connection is left, or after stop_grace_ms.
 // Threads  the thread that calls run(), and no other.
 // Errors   std::system_error if epoll or the listener fails; a client's error ends its connection.
 // Rule     a connection is erased only while its own event is handled. One epoll_wait reports each

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One thread that serves every client through one ring.
 // Owns     the listener, the ring, and every connection through connections_.
-// Lifetime run() returns when a stop was asked for and no request is in flight.
+// Lifetime run() returns after a stop: when every client has left, or after two stop_grace_ms.
 // Threads  only the thread that made it may call run().
 // Errors   std::system_error if ring or listener fails; a client's error ends its connection.
 // Rule     a connection has exactly one request in flight, and is erased only when that request's

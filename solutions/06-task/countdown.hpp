@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Blocks a thread until other threads have called arrive() `count` times.
+// Blocks a thread until arrive() has been called `count` times, on any threads.
 // Owns     a mutex and a condition variable.
 // Lifetime it may be destroyed as soon as wait() has returned.
 // Threads  arrive(): any. wait(): any.

@@ -3,7 +3,7 @@
 // Owns     the ring, and every task that was spawned, until it has ended.
 // Lifetime it must outlive the code that starts operations on it. run() returns when no task is
 //          left. The destructor ends tasks that still wait: objects they use must outlive it.
-// Threads  the one that made it.
+// Threads  the one that made it, or that enabled its ring if that was made with is_disabled.
 // Errors   std::system_error if the ring fails. An exception that escapes a spawned task stops all
 //          tasks, and run() throws this exception when they have ended.
 // Rule     no frame is destroyed while one of its requests is in flight.
