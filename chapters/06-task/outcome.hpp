@@ -3,8 +3,8 @@
 // Owns     the value or the exception; if T is a reference, only the address.
 // Lifetime the object behind a reference must outlive the code that takes the outcome.
 // Threads  one at a time.
-// Errors   take() throws the exception that was set. Moving an outcome never throws: an exception
-//          from moving its value becomes its exception.
+// Errors   take() throws the exception that was set. Moving an outcome never throws: if the move of
+//          the value throws, the outcome holds that exception instead.
 // Rule     set once, taken once. Only an exception may be set after a value: it replaces the value.
 #pragma once
 

@@ -81,7 +81,7 @@ inline void sync_wait_frame::start(countdown& ended) {
   frame_.resume();
 }
 
-// `result` belongs to the blocked caller, and lives until the notifier has told the countdown.
+// `result` belongs to the blocked caller, and lives until the notifier has counted down.
 template <typename T>
 sync_wait_frame await_into(task<T> awaited, outcome<T>& result) {
   result = co_await std::move(awaited).as_outcome();

@@ -3,8 +3,8 @@
 // Owns     the file, under NAME.part until keep(); the destructor removes a file that was not kept.
 // Lifetime it must outlive its tasks, and the queue must outlive it.
 // Threads  the one that runs the queue.
-// Errors   std::system_error that names the file; std::runtime_error if the name
-//          is not that of a regular file: a rename over /dev/null would replace it for everybody.
+// Errors   std::system_error that names the file; std::runtime_error if the name exists already and
+//          is no regular file: a rename over /dev/null would replace it for everybody.
 // Rule     a file under its final name is whole: written, synced, then renamed.
 // See      rename(2), fsync(2)
 #pragma once

@@ -35,7 +35,7 @@ struct slot_id {
 
 struct tag {
   operation what = operation::accept;
-  slot_id whose;  // of recv and send; the others belong to the server
+  slot_id whose;  // for recv and send only; the other operations belong to the server
 
   friend bool operator==(const tag&, const tag&) = default;
 };
