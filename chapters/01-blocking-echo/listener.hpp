@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A listening TCP socket, made by hand.
-// Owns     the returned descriptor is the caller's.
-// Errors   std::system_error that names the call; no descriptor is left behind.
+// A listening TCP socket, made by hand. The caller owns the returned descriptor.
+// Errors   std::system_error that names the call, with no descriptor left open;
+//          std::invalid_argument if `host` is no IPv4 address.
 // See      socket(2), setsockopt(2), bind(2), listen(2), ip(7)
 #pragma once
 

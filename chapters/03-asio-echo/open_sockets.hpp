@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The sockets of all live sessions, so that a stop can reach them from any thread.
-// Owns     nothing: it holds descriptor numbers. An entry removes its own before its socket closes.
+// Owns     nothing: it holds descriptor numbers. An entry must be destroyed before its socket is.
 // Lifetime must outlive every entry.
 // Threads  any: one mutex guards the set.
 // Rule     asio's socket object belongs to its session; a stop from another thread may only use the
@@ -32,10 +32,10 @@ class open_sockets {
     int fd_;
   };
 
-  // After SHUT_RD, every session can still read the bytes that have arrived, and then sees the end.
-  // It ends neither a session that waits to send, nor one whose client keeps sending, since Linux
-  // delivers later bytes as well. SHUT_RDWR ends every session at once. An entry that comes later
-  // is shut down, too.
+  // After SHUT_RD, every session can still read the bytes that have arrived, and then EOF. SHUT_RD
+  // ends neither a session that waits to send, nor one whose client keeps sending, because Linux
+  // delivers later bytes as well. SHUT_RDWR ends every session at once. The socket of an entry that
+  // is added later is shut down in the same way.
   void shut_down_all(int how) {
     const std::lock_guard lock{mutex_};
     how_ = how;

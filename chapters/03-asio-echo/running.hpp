@@ -27,18 +27,18 @@
 
 namespace completion {
 
-// Calls io.run() until it returns: no work is left, or somebody has called io.stop(). If a handler
-// throws, the exception leaves run(). Log it with its what(), if it has one, by common::log. Call
-// run() again: it continues with the next handler. Do not call io.restart() first: it is for an
-// io_context whose run() has returned, and would undo an io.stop().
+// Calls io.run() until it returns because no work is left or io.stop() was called. If a handler
+// throws, the exception leaves run(). Log it by common::log, with its what() if it has one. Then
+// call run() again, which continues with the next handler. Do not call io.restart() in between: it
+// is for an io_context whose run() has returned, and would undo an io.stop().
 inline void run_to_the_end(asio::io_context& io) {
   COURSE_TODO("03.3");
 }
 
 // Calls run_to_the_end(io) on this thread and on threads - 1 others (std::jthread). Returns when
-// all of them are done. If the system has no thread left, std::jthread's constructor throws. Then
-// call io.stop(), which makes run() return on the threads that run already, and throw again.
-// Declare the vector of jthreads above the `try`: one in the try block joins before the catch.
+// all of them are done. If the system has no thread left, std::jthread's constructor throws: then
+// call io.stop(), so that run() returns on the threads that run already, and rethrow. Declare the
+// vector of jthreads above the `try`: a vector inside it would join them before your io.stop().
 inline void run_on_threads(asio::io_context& io, std::int64_t threads) {
   COURSE_TODO("03.3");
 }
@@ -55,21 +55,21 @@ class graceful_stop {
   }
 
  private:
-  // Waits for a second signal (signals_.async_wait, as in graceful_stop's constructor), whose
-  // handler calls end_at_once() with its number. Closes the acceptor. Lets every session echo what
-  // has arrived: sockets_.shut_down_all() with SHUT_RD. Sets grace_ to grace_ms (expires_after),
-  // and only then waits for it (async_wait). Its handler cuts the sessions that have not ended,
-  // with SHUT_RDWR, but does nothing if the wait was canceled. The last line is given. When no
-  // session is left, it posts stop_waiting(), which cancels both waits: run() does not return while
-  // an operation waits for a signal.
+  // Waits for a second signal (signals_.async_wait, as in graceful_stop's constructor). The handler
+  // calls end_at_once() with the signal's number. Closes the acceptor. Lets every session echo the
+  // bytes that have arrived: sockets_.shut_down_all() with SHUT_RD. Sets grace_ to grace_ms
+  // (expires_after), and only then waits for it (async_wait). The handler shuts down all sockets
+  // with SHUT_RDWR, but does nothing if the wait was canceled. The last line is given: when no
+  // session is left, it posts stop_waiting(), which cancels both waits, because run() does not
+  // return while an operation waits for a signal.
   void begin() {
     COURSE_TODO("03.3");
     sockets_.when_empty([this] { asio::post(control_, [this] { stop_waiting(); }); });
   }
 
   // clear() restores the default action of the signals, so raise() ends the process. A simpler
-  // begin() would have no second wait: it would call clear(), and the next signal would end the
-  // process. But clear() drops a signal that has come already.
+  // begin() would call clear() instead of waiting for a second signal, so that this signal ends the
+  // process. But clear() drops a second signal that has come already.
   void end_at_once(int signal) {
     signals_.clear();
     std::raise(signal);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The names of the kernel's numbers: operations, and the feature bits of a ring.
+// Names for the kernel's numbers: for opcodes, and for the feature bits of a ring.
 // Lifetime the names are literals.
-// Errors   none: a number that is newer than these lists is returned as a number.
-// Rule     the numbers are the kernel's interface and never change, so a name is right forever.
+// Errors   none: a number that is newer than these lists gives a text such as "opcode 99".
+// Rule     the numbers are the kernel's interface and never change, so a name stays right.
 // See      io_uring_enter(2), io_uring_setup(2)
 #pragma once
 

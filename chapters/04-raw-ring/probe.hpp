@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Asks a ring's kernel which operations it supports, instead of guessing from its version.
 // Owns     the kernel's answer, by value.
-// Errors   ask() throws refused; a kernel before 5.6 cannot be asked and says EINVAL.
-// Rule     the kernel may know an operation, but not all of its flags. Only a try can show that,
-//          and ./course doctor tries.
+// Errors   ask() throws refused; a kernel before 5.6 cannot be asked and answers EINVAL.
+// Rule     the kernel may know an operation, but not all of its flags. Only a trial shows which
+//          flags work: ./course doctor tries them.
 // See      io_uring_register(2) IORING_REGISTER_PROBE
 #pragma once
 

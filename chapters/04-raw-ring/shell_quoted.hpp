@@ -10,7 +10,7 @@
 
 namespace cat {
 
-// A name may contain escape sequences of a terminal, so such bytes are written as escapes.
+// A name may contain commands to a terminal, so control characters are written as escapes.
 [[nodiscard]] inline bool is_control(char c) {
   return static_cast<unsigned char>(c) < ' ' || c == '\x7f';
 }
@@ -22,8 +22,8 @@ namespace cat {
 }
 
 // GNU's programs use double quotes for a name that has an apostrophe and no character that is
-// special between double quotes. To them # and ~ are special after the first character, and { and }
-// are special anywhere.
+// special between double quotes. These programs treat # and ~ as special after the first character,
+// and { and } as special anywhere.
 [[nodiscard]] inline bool suits_double_quotes(const std::string& name) {
   constexpr std::string_view special = "!\"$&()*;<=>?[\\^`{|}";
   return name.find('\'') != std::string::npos && name.find_first_of(special) == std::string::npos &&

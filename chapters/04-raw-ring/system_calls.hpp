@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The three system calls of io_uring. glibc wraps none. Only cat_uring links liburing.
+// The three system calls of io_uring. They go through syscall(2), because glibc has no wrappers.
 // Owns     nothing; the caller owns the descriptor that setup() returns.
-// Lifetime what an argument points at is used during the call only.
+// Lifetime the kernel uses the object behind a pointer during the call only.
 // Errors   a failure comes back as -errno, like a CQE's res. -1 and errno do not leave this file.
 // See      io_uring_setup(2), io_uring_enter(2), io_uring_register(2), syscall(2)
 #pragma once
@@ -20,20 +20,20 @@ namespace uring {
   return returned == -1 ? -errno : static_cast<int>(returned);
 }
 
-// A new ring's descriptor. The kernel fills in the rest of `params`: sizes, offsets, features.
+// Returns a new ring's descriptor. The kernel writes sizes, offsets and features into `params`.
 [[nodiscard]] inline int setup(unsigned entries, ::io_uring_params& params) noexcept {
   return or_errno(::syscall(__NR_io_uring_setup, entries, &params));
 }
 
-// How many SQEs the kernel took, which may be fewer than `to_submit`. With IORING_ENTER_GETEVENTS
-// it also waits until `wanted` CQEs lie in the queue.
+// Returns how many SQEs the kernel took, perhaps fewer than `to_submit`. With
+// IORING_ENTER_GETEVENTS the call also waits until `wanted` CQEs are in the queue.
 [[nodiscard]] inline int enter(int ring_fd, unsigned to_submit, unsigned wanted,
                                unsigned flags) noexcept {
   return or_errno(
       ::syscall(__NR_io_uring_enter, ring_fd, to_submit, wanted, flags, nullptr, std::size_t{0}));
 }
 
-// 0 or more, by opcode. What `argument` and `count` mean depends on the opcode, too.
+// Returns 0 or more. The opcode decides what this number, `argument` and `count` mean.
 [[nodiscard]] inline int register_with(int ring_fd, unsigned opcode, void* argument,
                                        unsigned count) noexcept {
   return or_errno(::syscall(__NR_io_uring_register, ring_fd, opcode, argument, count));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // One client of the ring server: its socket, its buffer, and what comes next.
 // Owns     the socket and the buffer.
-// Lifetime it must stay where it is while its request is in flight; the kernel knows the buffer.
+// Lifetime it must not move or end while its request is in flight: the kernel uses its buffer.
 // Threads  the loop's thread.
-// Errors   none thrown; if the connection has failed, the answer is next::close.
+// Errors   nothing throws: on_recv() and on_send() return next::close if the connection has failed.
 // Rule     receive, then send all of it, then receive: one request in flight, one buffer. While a
 //          client does not read its echoes, the server receives nothing from it.
 // See      recv(2), send(2), io_uring_enter(2) for what `res` holds
@@ -23,7 +23,7 @@
 
 namespace uring {
 
-// What a connection wants the loop to submit for it, now that its last request has completed.
+// The step that the loop must take next for a connection: submit a recv or a send, or close it.
 enum class next { recv, send, close };
 
 class ring_connection {
@@ -57,11 +57,11 @@ class ring_connection {
   [[nodiscard]] std::span<const std::byte> unsent() const noexcept { return unsent_; }
 
  private:
-  // `res` is -errno. Both of these mean that nothing has happened and the request may be repeated.
+  // `res` is -errno. EAGAIN and EINTR mean that nothing has happened: the request may be repeated.
   static bool is_passing(std::int32_t res) noexcept { return res == -EAGAIN || res == -EINTR; }
 
   common::unique_fd socket_;
-  std::span<const std::byte> unsent_;  // of buffer_; has a meaning while a send is in flight
+  std::span<const std::byte> unsent_;  // a part of buffer_: the bytes that a send must still send
   std::array<std::byte, buffer_bytes> buffer_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How a ring is set up: its sizes, and when the kernel may do its part of the work.
-// Lifetime the text behind --ring-flags must live until parse() has returned: an object keeps it.
-// Threads  main(), before any other thread.
+// Lifetime a ring_command_line holds its flags' values, so it must live until parse() has returned.
+// Threads  main(), before it starts any other thread.
 // Errors   an invalid value ends the program with a sentence and status 2, in parse().
 // See      io_uring_setup(2)
 #pragma once
@@ -19,8 +19,8 @@ namespace uring {
 // One name for each set of IORING_SETUP_* flags that is worth comparing.
 enum class ring_mode {
   plain,   // none: the kernel interrupts the thread to finish an operation
-  coop,    // COOP_TASKRUN: it waits for the thread's next system call
-  defer,   // SINGLE_ISSUER and DEFER_TASKRUN: it waits until the thread asks for completions
+  coop,    // COOP_TASKRUN: the kernel waits for the thread's next system call
+  defer,   // SINGLE_ISSUER, DEFER_TASKRUN: the kernel waits until the thread asks for completions
   sqpoll,  // SQPOLL: a kernel thread fetches submissions
 };
 
@@ -35,7 +35,7 @@ struct ring_options {
   ring_mode mode = ring_mode::plain;
   unsigned sq_entries = 256;   // the kernel rounds both up to powers of two
   unsigned cq_entries = 4096;  // never fewer than the submission queue has
-  bool is_disabled = false;    // nothing can be submitted before a thread has enabled it
+  bool is_disabled = false;    // nothing can be submitted before a thread has enabled the ring
 };
 
 // The flags --ring-flags, --sq and --cq. From this chapter on, every server takes them.

@@ -3,9 +3,9 @@
 // Also ends every request that is in flight on a ring.
 // Owns     nothing; the caller owns the ring, and ends it with io_uring_queue_exit().
 // Threads  any; a ring of ring_mode::defer belongs to the thread that sets it up.
-// Errors   refused if the kernel grants no ring at all, with the cause and what to do. If it lacks
-//          a mode, a simpler one is tried, with a line in the log.
-// Rule     ask by trying, never by the kernel's version.
+// Errors   refused, with the cause and what to do, if the kernel grants no ring at all. If it lacks
+//          a mode, the next simpler mode is tried, and a line in the log says so.
+// Rule     find out by trying what the kernel supports, never by its version.
 // See      io_uring_setup(2), io_uring_queue_init_params(3)
 #pragma once
 
@@ -25,7 +25,7 @@
 
 namespace uring {
 
-inline constexpr unsigned sqpoll_idle_ms = 1;  // after so long without work, its thread sleeps
+inline constexpr unsigned sqpoll_idle_ms = 1;  // the poller sleeps after this time without work
 inline constexpr int cancel_at_most_s = 1;
 inline constexpr int poller_waits_max = 50;
 inline constexpr std::chrono::microseconds poller_pause_us{100};
@@ -50,9 +50,9 @@ inline constexpr std::chrono::microseconds poller_pause_us{100};
   return mode == ring_mode::defer ? ring_mode::coop : ring_mode::plain;
 }
 
-// Calls `try_mode`, which answers 0 or -errno, until it answers 0. EINVAL means that the kernel
-// lacks the flags, EPERM that we may not use them; any other error would be the same in every
-// mode.
+// Calls `try_mode`, which returns 0 or -errno, with simpler and simpler modes until it returns 0.
+// After EINVAL (the kernel lacks the flags) or EPERM (we may not use them) a simpler mode may work.
+// Any other error would be the same in every mode, so it is thrown.
 template <typename TryMode>
 ring_mode set_up_some_mode(ring_mode wanted, const TryMode& try_mode) {
   for (ring_mode mode = wanted;;) {
@@ -77,10 +77,10 @@ inline ring_mode set_up(::io_uring& ring, const ring_options& options) {
   });
 }
 
-// The thread of ring_mode::sqpoll fetches submissions when it gets to run. io_uring_sqring_wait()
-// returns as soon as there is room for one, and a caller that needs more would use up its attempts
-// before that thread runs again. So this waits until half of the queue is free, and in a small
-// queue until two entries are: a linked pair needs them.
+// The poller is the kernel's thread of ring_mode::sqpoll: it fetches submissions when it runs.
+// io_uring_sqring_wait() returns as soon as there is room for one, and a caller that needs more
+// would use up its attempts before the poller runs again. So this waits until half of the queue is
+// free, and in a small queue until two entries are free, because a linked pair needs two.
 inline void wait_for_poller(::io_uring& ring) {
   ::io_uring_sqring_wait(&ring);
   const unsigned wanted = std::min(std::max(ring.sq.ring_entries / 2, 2U), ring.sq.ring_entries);
@@ -90,7 +90,7 @@ inline void wait_for_poller(::io_uring& ring) {
   }
 }
 
-// Cancels every request in flight, and waits until all have ended. False if that took too long.
+// Cancels every request in flight, and waits until all have ended. False after cancel_at_most_s.
 inline bool cancel_everything(::io_uring& ring) noexcept {
   ::io_uring_sync_cancel_reg everything{};
   everything.flags = IORING_ASYNC_CANCEL_ANY;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Finds the owner of a completion: the 64 bits that a request carries lead to an entry of a table.
-// Owns     its tenants.
+// Owns     its tenants: the objects in its slots, at most one in each.
 // Lifetime a tenant stays at its address until erase(): the kernel may hold pointers into it.
 // Threads  one.
 // Errors   std::length_error if user_data has no room for another slot; std::bad_alloc.
@@ -35,12 +35,12 @@ struct slot_id {
 
 struct tag {
   operation what = operation::accept;
-  slot_id whose;  // of recv and send; the others belong to the server
+  slot_id whose;  // for recv and send only; the other operations belong to the server
 
   friend bool operator==(const tag&, const tag&) = default;
 };
 
-// One word, from the top: 8 bits operation, 24 bits slot index, 32 bits generation.
+// Returns 64 bits. From the top: 8 bits for the operation, 24 for the index, 32 for the generation.
 [[nodiscard]] inline std::uint64_t pack(const tag& from) {
   COURSE_TODO("05.1");
 }
@@ -102,7 +102,7 @@ class slot_table {
   }
 
   std::vector<slot> slots_;
-  std::vector<std::uint32_t> free_;  // last freed, first used: it may still be in the cache
+  std::vector<std::uint32_t> free_;  // the slot freed last is used first: it may be in the cache
 };
 
 }  // namespace uring

@@ -3,9 +3,9 @@
 // Owns     the value or the exception; if T is a reference, only the address.
 // Lifetime the object behind a reference must outlive the code that takes the outcome.
 // Threads  one at a time.
-// Errors   take() throws the exception that was set. Moving an outcome never throws: an exception
-//          from moving its value becomes its exception.
-// Rule     set once, taken once. But an exception may follow a value, and replaces it.
+// Errors   take() throws the exception that was set. Moving an outcome never throws: if the move of
+//          the value throws, the outcome holds that exception instead.
+// Rule     set once, taken once. Only an exception may be set after a value: it replaces the value.
 #pragma once
 
 #include <cassert>
@@ -30,7 +30,7 @@ class outcome {
     return *this;
   }
 
-  // Makes the T, as T(value...) would. outcome<void> takes no value, and outcome<T&> an lvalue.
+  // Makes the T, as T(value...) would. outcome<void> takes no value, outcome<T&> takes one lvalue.
   template <typename... Value>
   void set_value(Value&&... value) {
     if constexpr (std::is_reference_v<T>) {
@@ -80,7 +80,7 @@ class outcome {
       std::is_lvalue_reference_v<Value> &&
       std::is_convertible_v<std::add_pointer_t<Value>, std::add_pointer_t<T>>;
 
-  // For this, the value's type needs a move constructor, but no assignment.
+  // The value's type needs a move constructor for this, but no assignment.
   // NOLINTNEXTLINE(bugprone-exception-escape): what the move of a value throws is kept
   void take_over(outcome& other) noexcept {
     if (auto* const value = std::get_if<at_value>(&other.held_)) {

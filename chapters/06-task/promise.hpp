@@ -24,7 +24,7 @@
 
 namespace uring {
 
-// The two sides meet at a Word. The tests have one that runs the other side at a chosen access.
+// Word is the type of the state that both sides change. The tests pass a type of their own.
 template <typename T = void, typename Word = std::atomic<void*>>
 class promise {
  public:
@@ -55,7 +55,7 @@ class promise {
   }
 
  private:
-  // Publishes the result, and resumes the coroutine that waits for it, if there is one yet. After
+  // Publishes the result, and resumes the coroutine that waits for it, if one waits already. After
   // that, touches no member: the coroutine may have ended, and may have destroyed *this.
   void settle() {
     const running_coroutines here;  // a coroutine that continues here may not block this thread
@@ -81,7 +81,7 @@ template <typename T, typename Word>
 class promise<T, Word>::awaiter {
  public:
   explicit awaiter(promise& awaited) noexcept : promise_{awaited} {}
-  awaiter(awaiter&&) = delete;  // the destructor withdraws once
+  awaiter(awaiter&&) = delete;  // a copy's destructor would withdraw, too
   // If the frame is destroyed while it waits, settle() must find `nobody`.
   ~awaiter() {
     if (waiting_ == nullptr) return;

@@ -49,7 +49,7 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
   }
 
   awaiter operator co_await() && noexcept { return awaiter{unawaited()}; }
-  void operator co_await() & = delete;  // it would be empty afterwards: co_await std::move(t)
+  void operator co_await() & = delete;  // a task is awaited once: write co_await std::move(t)
 
   // co_await std::move(t).as_outcome() never throws: the exception is in the outcome.
   outcome_awaiter as_outcome() && noexcept { return outcome_awaiter{unawaited()}; }

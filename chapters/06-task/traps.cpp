@@ -22,7 +22,7 @@ uring::task<int> from_lambda() {
     co_return std::accumulate(numbers.begin(), numbers.end(), 0);
   }};
   return sum();
-}  // `sum` ends here, and `numbers` in it; the frame has a pointer to them
+}  // `sum` is destroyed here, and `numbers` with it; the frame still points to them
 
 void capturing_lambda() {
   const int sum = uring::sync_wait(from_lambda());
@@ -36,7 +36,7 @@ uring::task<int> twice(const int& number) {
 uring::task<int> from_local() {
   const auto number = std::make_unique<int>(21);
   return twice(*number);
-}  // the number ends here; the frame has a reference to it
+}  // the number is destroyed here; the frame still has a reference to it
 
 void reference_parameter() {
   const int number = uring::sync_wait(from_local());

@@ -33,8 +33,8 @@ class body_decoder {
     if (ends_ == body_end::chunked) place_ = place::size_line;
   }
 
-  // Removes what it has decoded from the front of `received`, and returns the bytes of the body in
-  // it. The result is empty only if `received` is empty or the body has ended.
+  // Removes decoded bytes from the front of `received`, and returns those that belong to the body.
+  // The result is empty only if no byte is left in `received`, or if the body has ended.
   [[nodiscard]] std::string_view take(std::string_view& received) {
     while (!received.empty() && place_ != place::end) {
       if (place_ == place::data) return take_data(received);

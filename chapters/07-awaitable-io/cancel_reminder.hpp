@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A cancel that completes with -EALREADY may have done nothing: a worker thread of the kernel was
-// running the request, and then left it waiting. So the canceler has to ask once more.
+// running the request, and then left it waiting. So this class makes the canceler ask once more.
 // Owns     the operation that receives the results of cancels, and a timer.
-// Lifetime it is a part of its queue.
+// Lifetime it is a member of its queue.
 // Threads  the one that runs the queue.
 // Rule     it makes requests only after a cancel has completed with -EALREADY.
 // See      io_uring_prep_cancel(3)
@@ -29,7 +29,7 @@ class cancel_reminder {
   // The operation for cancels, and for other requests whose result nobody needs.
   [[nodiscard]] io_operation& unheard() noexcept { return answer_; }
 
-  // Calls canceled.ask_again(), if needed, until its operations have ended or it is destroyed.
+  // Calls canceled.ask_again(), if needed, until its operations end or `canceled` is destroyed.
   void remind(canceler& canceled) noexcept { canceled_.push_back(canceled); }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A canceler may end operations early. Every operation is started under a canceler. That is its
-// queue's own canceler, which ends nothing, or a cancel_source (from chapter 08 on).
-// Lifetime it must outlive every operation that was started under it, and its queue outlives it.
+// A canceler may end operations early. Every operation is started under a canceler. This is either
+// its queue's own canceler, which ends nothing, or a cancel_source (from chapter 08 on).
+// Lifetime it must outlive every operation that was started under it. Its queue must outlive it.
 // Threads  the one that runs the queue.
 #pragma once
 
@@ -21,12 +21,12 @@ class canceler : public list_link {
   [[nodiscard]] io_queue& queue() const noexcept { return queue_; }
   [[nodiscard]] bool is_canceled() const noexcept { return is_canceled_; }
 
-  // May put `started`, which is in flight, into a list. It leaves the list at its final completion.
+  // May put `started`, which is in flight, into a list. The final completion takes it out again.
   virtual void watch(io_operation& started) noexcept = 0;
 
   // True if this was canceled and one of its operations is still in flight.
   [[nodiscard]] virtual bool waits_for_an_end() const noexcept { return false; }
-  virtual void ask_again() {}
+  virtual void ask_again() {}  // requests the cancel once more, see cancel_reminder.hpp
 
  protected:
   ~canceler() { unlink(); }

@@ -37,7 +37,7 @@ constexpr bool take_quoted(std::string_view& text) noexcept {
   return false;
 }
 
-// *( BWS ";" BWS name [ BWS "=" BWS value ] ), and no blank behind the last of them.
+// *( BWS ";" BWS name [ BWS "=" BWS value ] ), with no blank after the last extension.
 [[nodiscard]] constexpr bool is_chunk_extension(std::string_view text) noexcept {
   const auto skip_blanks = [](std::string_view before) {
     return before.substr(std::min(before.find_first_not_of(" \t"), before.size()));

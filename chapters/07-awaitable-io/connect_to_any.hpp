@@ -25,7 +25,7 @@
 
 namespace uring {
 
-// `addresses` is copied into the frame: the kernel reads each while it connects.
+// `addresses` lives in the frame, because the kernel reads each address while it connects.
 inline task<common::unique_fd> connect_to_any(io_handle io, std::vector<peer_address> addresses) {
   std::string refusals;
   for (const peer_address& each : addresses) {

@@ -3,7 +3,7 @@
 // Owns     the listener, the context, and with it every task.
 // Lifetime run() returns when a stop was asked for and all tasks have ended.
 // Threads  only the thread that made it may call run().
-// Errors   std::system_error if the ring or the listener fails; a client's error ends that client.
+// Errors   std::system_error if ring or listener fails; a client's error ends its connection.
 // Rule     a client has one operation in flight, a recv or a send. Its buffer is a local variable
 //          of its coroutine.
 #pragma once
@@ -71,7 +71,7 @@ class echo_server {
     while (!is_stopping_) {
       const std::size_t left_before = left_;
       const io_result accepted = co_await accept_op(context_, listener_.get());
-      common::unique_fd client{accepted.fd()};  // a negative one closes nothing
+      common::unique_fd client{accepted.fd()};  // a negative number closes nothing
       if (is_stopping_) break;
       if (client.valid()) {
         context_.spawn(serve(std::move(client)));
@@ -96,7 +96,7 @@ class echo_server {
     if (!is_accepting_ && !stops) context_.spawn(accept_clients());
   }
 
-  // To wait for a client to leave is not enough, because another process may have the descriptors.
+  // Waiting for a client to leave is not enough, because another process may have the descriptors.
   task<> accept_again_later() {
     retry_is_due_ = true;
     (void)co_await timeout_op(context_, accept_retry_ms);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Runs new coroutines up to their first wait. If a task starts a task, which starts another, the
-// calls nest. Beyond nested_starts_max the outermost call runs them, so that the stack is bounded.
-// Owns     nothing; it holds the handles of frames that are still to be run.
-// Lifetime cancel_first_run() takes out a frame that is to be destroyed before it has run.
-// Threads  each has its own depth and its own list.
+// calls nest. Beyond nested_starts_max the outermost call runs the coroutines, to bound the stack.
+// Owns     nothing; it holds the handles of frames that have not run yet.
+// Lifetime call cancel_first_run() before you destroy a frame that has not run yet.
+// Threads  any; each thread has its own depth and its own list.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class late_starts {
 
   void push_back(std::coroutine_handle<> started) { handles_.push_back(started); }
 
-  // Erasing each handle would move all others each time, so they are erased when half are taken.
+  // Erasing each handle alone would move all others each time, so this waits until half are taken.
   std::coroutine_handle<> pop_front() noexcept {
     const std::coroutine_handle<> first = handles_[taken_++];
     if (2 * taken_ >= handles_.size()) {

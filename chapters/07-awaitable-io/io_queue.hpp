@@ -2,7 +2,7 @@
 // A ring with an io_operation behind every request: it starts requests and delivers completions.
 // Owns     the ring. Operations belong to the code that starts them, see io_operation.hpp.
 // Lifetime it must outlive every operation that was started on it.
-// Threads  the one that made it; other threads reach it only by their own ring's msg_ring_op.
+// Threads  the one that made or enabled it; others reach it only by msg_ring_op on their own ring.
 // Errors   std::system_error if the ring takes no more requests.
 // Rule     it copies completions out, and advances the queue, before it calls any operation.
 // See      io_uring_enter(2), io_uring_cancelation(7)
@@ -30,8 +30,8 @@ class io_queue {
   explicit io_queue(const ring_options& options = {}) : ring_{options} {}
   io_queue(io_queue&&) = delete;  // operations and tasks hold its address
 
-  // Prepares a request by `prepare(sqe)`, which must not throw; `operation` will be told how it
-  // ends. The next turn submits it. False after close(), when frames are being destroyed.
+  // Prepares a request by `prepare(sqe)`, which must not throw. `operation` gets the completions of
+  // the request. The next turn submits it. False after close(), when frames are being destroyed.
   template <typename Prepare>
   bool start(io_operation& operation, const Prepare& prepare) {
     if (is_closed_) return false;
@@ -50,7 +50,7 @@ class io_queue {
     start(reminder_.unheard(), prepare);
   }
 
-  // `canceled` asks again if a cancel is answered with -EALREADY: see cancel_reminder.hpp.
+  // Makes `canceled` ask again if a cancel is answered with -EALREADY: see cancel_reminder.hpp.
   void remind(canceler& canceled) noexcept { reminder_.remind(canceled); }
 
   // Makes room for `count` requests that must be submitted together because they are linked.
@@ -71,7 +71,7 @@ class io_queue {
   // The canceler of operations that are started under no other. It ends nothing.
   [[nodiscard]] canceler& own_canceler() noexcept { return own_canceler_; }
 
-  // How many final completions and expected messages are still to be delivered.
+  // The number of final completions and expected messages that have not been delivered yet.
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_ + expected_; }
 
   // Ends the use of the ring: nothing is delivered or started any more. True if the kernel has no
@@ -130,7 +130,7 @@ class io_queue {
     receiver_->on_message({.word = done.user_data & ~message_bit, .value = done.res});
   }
 
-  // If a stop was asked for: cancels, by one request, all that was started since the last cancel.
+  // During a stop, if a cancel is due: cancels every operation in flight, by one request.
   void cancel_what_is_due() {
     if (!cancel_due_) return;
     start_unheard(
@@ -138,7 +138,7 @@ class io_queue {
     cancel_due_ = false;
   }
 
-  // During a stop, waits are short: a cancel may miss what a thread of the kernel is carrying out.
+  // Waits are short during a stop: a cancel may miss a request that a kernel thread carries out.
   [[nodiscard]] std::optional<std::chrono::milliseconds> wait_at_most() const noexcept {
     if (is_stopping_) return cancel_again_ms;
     return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A message from one ring to another, by IORING_OP_MSG_RING, and its receiver.
-// Lifetime the receiver outlives the queue that it is set for, or is replaced.
+// Lifetime the receiver must outlive the queue that it is set for, or be replaced before it ends.
 // Threads  on_message() is called by the thread that runs the receiving queue.
 // See      io_uring_prep_msg_ring(3)
 #pragma once

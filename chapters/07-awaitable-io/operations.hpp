@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The operations on sockets, on time and on rings, each named like its call: co_await gives an
 // io_result. Those on files are in file_operations.hpp and path_operations.hpp. The first argument
-// says where the request goes: a context, for example.
+// names the queue that the request goes to: it is a context, for example.
 // Owns     nothing; a new descriptor in a result is the caller's.
 // Lifetime descriptors, buffers and structures that a pointer or span leads to must live until
 //          co_await has returned. A duration is copied into the request.
 // Threads  the one that runs the queue.
 // Errors   the io_result's; see io_request.hpp.
-// Rule     sockets stay blocking: the kernel waits for us. A connection has one send in flight.
+// Rule     sockets stay blocking: the kernel waits for us. Have at most one send in flight on each.
 // See      io_uring_enter(2), io_uring_prep_recv(3) and the like
 #pragma once
 
@@ -67,7 +67,7 @@ inline auto send_op(const io_handle& io, int fd, std::span<const std::byte> data
                     }};
 }
 
-// Like recvmsg(2). `message`, its vectors and their buffers must live until it has completed.
+// Like recvmsg(2). `message`, its vectors and their buffers must live until co_await has returned.
 inline auto recvmsg_op(const io_handle& io, int fd, ::msghdr& message, unsigned flags = 0) {
   return io_request{io, [=, to = &message](::io_uring_sqe& sqe) {
                       ::io_uring_prep_recvmsg(&sqe, fd, to, flags);

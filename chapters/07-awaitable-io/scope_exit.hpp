@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs an action when a scope is left, in whatever way it is left.
 // Owns     the action.
-// Lifetime what the action refers to must outlive the scope; in a coroutine, the frame.
+// Lifetime the objects that the action refers to must outlive the scope; in a coroutine, the frame.
 // Threads  the scope's.
 // Errors   the action must not throw: that ends the program.
 // Rule     give the object a name. Without a name it is a temporary, and its action runs at once.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One client's conversation, on a thread that may sleep.
+// Echoes one client's bytes with blocking calls: the thread sleeps until a call can go on.
 // Owns     nothing: the caller keeps the descriptor open until the function has returned.
-// Lifetime the bytes given to send_all are read until it returns.
+// Lifetime the bytes given to send_all() must live until it returns.
 // Threads  one thread uses a socket at a time; the functions here share nothing.
 // Errors   how a connection ends is a value, not an exception, because resets happen every day.
 // See      recv(2), send(2), tcp(7)
@@ -20,7 +20,7 @@ namespace blocking {
 
 enum class ending {
   peer_finished,  // FIN: every byte the peer sent has been echoed
-  peer_gone,      // reset, or the peer stopped for good: nothing more can be delivered
+  peer_gone,      // the connection failed, such as by a reset: nothing more can be delivered
 };
 
 constexpr std::size_t buffer_bytes = 16 * 1024;

@@ -3,7 +3,7 @@
 // Owns     the listener.
 // Lifetime run() returns after stop(); destroy the object after that.
 // Threads  run(): one thread. stop(): any other, once.
-// Errors   run() throws std::system_error if the listener breaks.
+// Errors   run() throws std::system_error if accept() fails.
 #pragma once
 
 #include <errno.h>

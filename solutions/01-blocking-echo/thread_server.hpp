@@ -77,9 +77,9 @@ class thread_server {
   using session_place = std::list<session>::iterator;
 
   // Inserts `client` into sessions_ with a thread object that runs nothing, `std::thread{}`. Then
-  // stores in this entry a thread that runs converse(). That thread may end at once, and must find
-  // its entry complete in end_session(): lock mutex_, which run() has not locked. insert() returns
-  // the place to pass to converse(). If no thread is left, drop() this client and go on.
+  // stores in this entry a thread that runs converse(). That thread may end at once, and its
+  // end_session() must find the entry complete, so lock mutex_: run() has not locked it. insert()
+  // returns the place to pass to converse(). If std::thread throws, drop() this client and go on.
   void start_session(common::unique_fd client) {
     // --8<-- [start:task-01-4b]
     const std::lock_guard lock{mutex_};  // the new thread waits here until its entry is complete
@@ -92,8 +92,8 @@ class thread_server {
     // --8<-- [end:task-01-4b]
   }
 
-  // For start_session, which holds mutex_. Writes one line to the log for all clients that are
-  // dropped until a session ends.
+  // start_session() calls this, and holds mutex_. Writes one line to the log for all clients that
+  // are dropped until a session ends.
   void drop(session_place self, const std::system_error& error) {
     if (!dropping_) common::log(std::string{"no thread for new clients: "} + error.what());
     dropping_ = true;
@@ -120,7 +120,7 @@ class thread_server {
     session_ended_.notify_all();
   }
 
-  // A thread cannot join itself, and no session should wait for another, so the reaper joins all.
+  // A thread cannot join itself, and no session should wait for another: the reaper joins them all.
   void reap(const std::stop_token& stopping) {
     std::unique_lock lock{mutex_};
     while (session_ended_.wait(lock, stopping, [this] { return !ended_.empty(); })) {
@@ -138,8 +138,8 @@ class thread_server {
   }
 
   // After SHUT_RD the bytes that have arrived can still be read, so they are echoed first. Linux
-  // also delivers later bytes, so a client that keeps sending, or does not read, is cut after
-  // stop_grace_ms.
+  // also delivers later bytes. So a client that keeps sending, or that does not read its echoes, is
+  // disconnected after stop_grace_ms.
   void finish_sessions() {
     std::unique_lock lock{mutex_};
     shut_down_sessions(SHUT_RD);
@@ -158,7 +158,7 @@ class thread_server {
   std::mutex mutex_;  // guards all below
   std::list<session> sessions_;
   bool dropping_ = false;
-  std::vector<std::thread> ended_;  // of sessions that have ended; they are not joined yet
+  std::vector<std::thread> ended_;  // the threads of ended sessions, which reap() must still join
   std::condition_variable_any session_ended_;
   std::jthread reaper_{[this](const std::stop_token& stopping) { reap(stopping); }};
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // One thread that serves every client that is ready.
 // Owns     the listener, the epoll instance, and every connection through connections_.
-// Lifetime run() returns when a stop was asked for and every connection is closed.
+// Lifetime run() returns after a stop: when no connection is left, or after stop_grace_ms.
 // Threads  the thread that calls run(), and no other.
 // Errors   std::system_error if epoll or the listener fails; a client's error ends its connection.
-// Rule     a connection is erased only while its own event is handled. epoll reports a descriptor
-//          at most once a batch, so no later event of the batch is about a closed connection.
+// Rule     a connection is erased only while its own event is handled. One epoll_wait reports each
+//          descriptor at most once, so none of its later events is about a closed connection.
 // See      epoll(7), epoll_ctl(2), epoll_wait(2)
 #pragma once
 
@@ -111,8 +111,8 @@ class echo_loop {
   // Puts the client into connections_, under its descriptor, and has epoll report its bytes:
   // watch() with EPOLL_CTL_ADD and EPOLLIN. If epoll refuses the client, for whatever reason,
   // watch() throws std::system_error: take the client out again, and return. Log the first client
-  // that is dropped: common::log(std::string{"no room for new clients: "} + error.what()), because
-  // what() names the errno. Log no other drop until a client fits (see dropping_).
+  // that is dropped: common::log(std::string{"no room for new clients: "} + error.what()). Here
+  // what() names the errno. Log no other drop until epoll has accepted a client (see dropping_).
   void add(common::unique_fd client) {
     // --8<-- [start:task-02-1b]
     const int fd = client.get();
@@ -128,10 +128,10 @@ class echo_loop {
     // --8<-- [end:task-02-1b]
   }
 
-  // Calls on_writable() if the client waited for room, else on_readable(). If that returns closed,
-  // erases the connection, and uses it no more. Otherwise, if the wanted event has changed, tells
-  // epoll by watch() with EPOLL_CTL_MOD; if not, makes no call. An error that epoll reports needs
-  // no case of its own, because the next send or recv returns it.
+  // Calls on_writable() if wanted_events() is EPOLLOUT, else on_readable(). If that call returns
+  // closed, erases the connection and does not use it again. If it returns open, and another event
+  // is wanted than before, tells epoll by watch() with EPOLL_CTL_MOD; otherwise makes no call. An
+  // error that epoll reports needs no case of its own, because the next send or recv returns it.
   void serve(int fd) {
     const auto found = connections_.find(fd);
     if (found == connections_.end()) return;  // the listener's event, after a stop has closed it
@@ -191,10 +191,10 @@ class echo_loop {
   int stop_fd_;  // owned by the stop_signal
   common::unique_fd epoll_{common::check(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")};
   std::unordered_map<int, connection> connections_;  // by descriptor
-  bool dropping_ = false;  // true since epoll refused a client, until a client fits
+  bool dropping_ = false;  // true after epoll has refused a client, until it accepts one
   std::optional<clock::time_point> retry_accept_at_;  // set while we are out of descriptors
   std::optional<clock::time_point> stop_deadline_;    // set once a stop was asked for
-  std::array<std::byte, scratch_bytes> scratch_;      // for all clients: no byte outlives its event
+  std::array<std::byte, scratch_bytes> scratch_;      // shared: no byte stays after its event
 };
 
 }  // namespace epoll

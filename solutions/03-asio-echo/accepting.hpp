@@ -2,7 +2,7 @@
 // Accepts clients, starts a session for each in the chosen style, and survives a failed accept.
 // Owns     the acceptor and the timer that waits for a free descriptor.
 // Lifetime run the io_context to its end before the acceptor_loop is destroyed.
-// Threads  call accept() before run(). Call close() in the strand, where the handlers run as well.
+// Threads  call accept() before run(), and close() in the strand `control`: the handlers run there.
 // Errors   a client that has gone is skipped. Without a free descriptor the loop waits retry_ms. If
 //          the listener itself fails, run() returns and throw_if_broken() throws.
 #pragma once
@@ -87,8 +87,8 @@ class acceptor_loop {
     }
   }
 
-  // co_spawn passes an exception that escapes from the coroutine to this handler. Without one, or
-  // with `detached`, the exception would be dropped in silence.
+  // co_spawn passes an exception that escapes from the coroutine to this handler. With `detached`
+  // instead of a handler, the exception would be lost without a message.
   static void report_escaped(const std::exception_ptr& escaped) {
     if (!escaped) return;
     try {

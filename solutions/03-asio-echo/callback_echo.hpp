@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A session in callbacks: each operation is given the function to call when it has completed.
-// Owns     its socket and its buffer. The session itself belongs to the handler of the operation in
-//          flight, which holds the only shared_ptr: with none in flight, the session is destroyed.
+// Owns     its socket and its buffer. The handler of the operation in flight owns the session, by
+//          the only shared_ptr. So when no operation is in flight, the session is destroyed.
 // Lifetime the open_sockets must outlive every session.
 // Threads  any that run the io_context: with one operation in flight, one handler runs at a time.
 // Errors   an error ends its session, and no other.
@@ -32,8 +32,8 @@ class callback_session : public std::enable_shared_from_this<callback_session> {
 
   // Initiates a receive into asio::buffer(buffer_) and returns at once. When bytes have come, the
   // handler calls send(). At EOF and on any other error it initiates nothing, and so the session
-  // ends. It does not close socket_: the destructor does, after entry_ is gone. The handler has
-  // to keep this session alive: it captures shared_from_this().
+  // ends. The handler does not close socket_: the session's destructor does, after entry_ is gone.
+  // To keep this session alive, the handler captures shared_from_this().
   void receive() {
     // --8<-- [start:task-03-1]
     socket_.async_read_some(
@@ -46,7 +46,7 @@ class callback_session : public std::enable_shared_from_this<callback_session> {
 
  private:
   // Sends all of asio::buffer(buffer_, bytes), the first `bytes` of the buffer. The handler calls
-  // receive() again, unless there was an error. It also keeps the session alive.
+  // receive() again, unless there was an error. This handler, too, keeps the session alive.
   void send(std::size_t bytes) {
     // --8<-- [start:task-03-1b]
     asio::async_write(socket_, asio::buffer(buffer_, bytes),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A session as a coroutine: the same operations, in the order in which they happen.
 // Owns     the coroutine's frame owns the socket and the buffer; asio owns the frame.
-// Lifetime `sockets` must outlive the coroutine: it is a reference to what main() keeps.
+// Lifetime `sockets` is a reference: the object behind it must outlive the coroutine.
 // Threads  any that run the io_context; a coroutine runs on one of them at a time.
-// Errors   an error ends its session. Errors are values here: nothing throws.
+// Errors   an error ends its session, and no other. Errors are values here: nothing throws.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ using asio::ip::tcp;
 // Echoes until EOF or any other error. An operation with the token `or_error` stores its error in
 // `error`, and throws nothing; co_await gives the number of bytes. The operations are those of
 // callback_session. Its members are local variables here, and its two functions become one loop.
-// Return without closing the socket: the frame destroys `entry` first, and then closes it.
+// Return without closing the socket: its destructor closes it, after `entry` is destroyed.
 // --8<-- [start:coroutine]
 inline asio::awaitable<void> echo(tcp::socket socket, open_sockets& sockets) {
   const open_sockets::entry entry{sockets, socket.native_handle()};

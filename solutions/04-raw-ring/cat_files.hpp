@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The common part of the three cats: takes arguments, opens, writes and complains as cat(1) does.
+// The part that the three cat programs share: it takes arguments, opens, writes and reports errors.
 // Owns     each file it opens, and four blocks of memory to read into.
-// Lifetime blocks lives until nothing in flight points into it.
+// Lifetime a `blocks` object must live until no request in flight points into it.
 // Threads  one.
-// Errors   a file that cannot be read costs a line on stderr, and the next file follows. If
-//          standard output cannot be written, the program ends. The exit code is 1 after either.
+// Errors   a file that cannot be read is reported on stderr, and the next file follows. If standard
+//          output cannot be written, the program ends. The exit code is 1 in both cases.
 // Rule     SIGPIPE keeps its default, so that `cat big | head -1` ends without a message.
 // See      cat(1), readv(2)
 #pragma once
@@ -25,7 +25,7 @@ class blocks {
   static constexpr std::size_t block_bytes = 32 * 1024;
 
   blocks();
-  blocks(blocks&&) = delete;  // the pieces are addresses
+  blocks(blocks&&) = delete;  // pieces_ points into memory_
 
   [[nodiscard]] const ::iovec* data() const noexcept { return pieces_.data(); }
 
@@ -41,7 +41,7 @@ class blocks {
 // end of the file, or -errno. The three programs differ only in this function.
 using read_some = std::function<int(int fd, const blocks& into)>;
 
-// The main() of `cat [FILE]...`: no FILE, or -, means standard input. Makes the reader once.
+// The main() of `cat [FILE]...`: no FILE, or -, means standard input. Calls make_reader() once.
 [[nodiscard]] int run(int argc, char** argv, const std::function<read_some()>& make_reader);
 
 }  // namespace cat

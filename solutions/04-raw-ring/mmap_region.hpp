@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Memory shared with the kernel: one mapping of a ring's descriptor.
 // Owns     the mapping; munmap(2) when destroyed or assigned over.
-// Lifetime pointers from at() die with it. The descriptor may be closed before it: the mapping
-//          keeps the ring's memory alive.
-// Threads  none: move it to the thread that uses it.
+// Lifetime pointers from at() are valid until the mapping is gone. The descriptor may be closed
+//          earlier, because the mapping keeps the ring's memory alive.
+// Threads  one at a time.
 // Errors   the constructor throws std::system_error.
 // See      mmap(2), io_uring_setup(2)
 #pragma once
@@ -21,7 +21,7 @@ namespace uring {
 class [[nodiscard]] mmap_region {
  public:
   mmap_region() noexcept = default;
-  // `offset` says which part of the ring: IORING_OFF_SQ_RING, _CQ_RING or _SQES.
+  // `offset` selects a part of the ring: IORING_OFF_SQ_RING, _CQ_RING or _SQES.
   mmap_region(int ring_fd, std::uint64_t offset, std::size_t bytes) : bytes_{bytes} {
     constexpr int access = PROT_READ | PROT_WRITE;
     constexpr int kind = MAP_SHARED | MAP_POPULATE;  // no page fault at the first use

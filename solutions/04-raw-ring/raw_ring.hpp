@@ -2,7 +2,7 @@
 // Both queues of a ring: take an SQE, publish it, enter the kernel, reap what completed.
 // Owns     nothing: a ring_memory owns the memory and the descriptor behind the view.
 // Lifetime it must not outlive that memory. A request's buffer must live until its CQE is reaped.
-// Threads  one: no other thread of the program touches this ring. The kernel does, all the time.
+// Threads  one: no other thread of the program touches this ring. The kernel does so at any time.
 // Errors   a temporary failure (a signal, a full CQ, too little memory) is a value of `entered`.
 //          Any other is thrown as refused.
 // Rule     each index has one writer. Our own indices are members. The kernel's are loaded with
@@ -31,8 +31,8 @@ struct raw_completion {
   std::uint32_t flags = 0;
 };
 
-// How an io_uring_enter ended, if it may be tried again. Even ok promises no completion: a signal
-// may end the wait of a call that has taken SQEs, and a bad SQE ends its batch early.
+// How a call of io_uring_enter ended, if the call may be made again. Even ok does not promise the
+// CQEs that were waited for: after SQEs were taken, a signal or a bad SQE may end the call early.
 enum class entered {
   ok,               // 0 or more SQEs were taken
   interrupted,      // EINTR: a signal ended the wait
@@ -50,7 +50,7 @@ class raw_ring {
   // writes its number into its slot of the SQ array. The kernel does not see it before publish().
   [[nodiscard]] ::io_uring_sqe* try_get_sqe() noexcept {
     // --8<-- [start:task-04-3]
-    // Pairs with the kernel's release of the SQ head: the SQEs before the head are read.
+    // Pairs with the kernel's release of the SQ head: it has read the SQEs before the head.
     const std::uint32_t head = std::atomic_ref{*at_.sq.head}.load(std::memory_order_acquire);
     if (sq_tail_ - head == at_.sq.entries) return nullptr;
     const std::uint32_t slot = sq_tail_ & at_.sq.mask;
@@ -62,8 +62,8 @@ class raw_ring {
     // --8<-- [end:task-04-3]
   }
 
-  // Shows the kernel every SQE that was taken, by one store: the tail becomes sq_tail_. The caller
-  // has filled them in by now.
+  // Shows the kernel every SQE that try_get_sqe() has returned, by one store: the tail in shared
+  // memory becomes sq_tail_. The caller has filled in these SQEs by now.
   void publish() noexcept {
     // --8<-- [start:task-04-3b]
     // Pairs with the kernel's acquire of the SQ tail, after which it sees our SQEs and array.
@@ -89,8 +89,8 @@ class raw_ring {
     // --8<-- [end:task-04-3c]
   }
 
-  // Copies completions into `into`, the oldest first, until none is left or `into` is full; then
-  // gives their slots back by one store of the head. Returns how many. Does not enter the kernel.
+  // Copies completions into `into`, the oldest first, until none is left or `into` is full. Then
+  // gives their slots back by one store of the head. Returns the count. Does not enter the kernel.
   std::size_t reap(std::span<raw_completion> into) noexcept {
     // --8<-- [start:task-04-4]
     // Pairs with the kernel's release of the CQ tail: the CQEs before it are whole.
@@ -108,11 +108,11 @@ class raw_ring {
     // --8<-- [end:task-04-4]
   }
 
-  // Returns the next completion, and only that: others stay in the queue. Does not enter the kernel
-  // if one is there. If there is none, submits the SQEs that were taken, and sleeps until one has
-  // come. You decide what to do after each value of `entered`. (Each failure among them passes:
-  // requests complete and free memory, and what you reap makes room. Without a request in flight
-  // wait() would sleep forever.)
+  // Returns the next completion, and leaves all others in the queue. If one is there already, does
+  // not enter the kernel. Otherwise submits the SQEs that try_get_sqe() has returned, and sleeps
+  // until a completion has come. You decide what to do after each value of `entered`. (Each of its
+  // failures is temporary: requests that complete free memory, and reaping makes room in the CQ.
+  // But without a request that can complete, wait() would sleep forever.)
   raw_completion wait() {
     // --8<-- [start:task-04-4b]
     raw_completion next;
@@ -121,9 +121,9 @@ class raw_ring {
     // --8<-- [end:task-04-4b]
   }
 
-  // How many SQEs try_get_sqe() has returned that the kernel has not taken yet. A relaxed load is
-  // enough, because no code decides by this number whether it may write into an SQE. (try_get_sqe()
-  // does decide that, and so has a load of its own.)
+  // The number of SQEs that try_get_sqe() has returned and the kernel has not taken yet. A relaxed
+  // load is enough, because no code uses this number to decide whether it may write into an SQE.
+  // (try_get_sqe() decides that, so it has a load of its own, with acquire.)
   [[nodiscard]] std::uint32_t unsubmitted() const noexcept {
     return sq_tail_ - std::atomic_ref{*at_.sq.head}.load(std::memory_order_relaxed);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernel's structures, in the one header that is right in C++: SQE, CQE, params, flags.
-// Rule     never <linux/io_uring.h>: on Debian 12 it lays out io_uring_buf_ring wrongly in C++.
+// The kernel's structures and flags, from the one header that declares them correctly in C++.
+// Rule     never include <linux/io_uring.h>: Debian 12's lays out io_uring_buf_ring wrongly in C++.
 // See      io_uring(7)
 #pragma once
 

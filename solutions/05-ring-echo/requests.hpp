@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The requests of the echo server. Each function prepares one and tags it for the next submit.
 // Owns     nothing; descriptors and buffers belong to the connection.
-// Lifetime descriptor and buffer must stay until the request's completion has been handled.
+// Lifetime descriptor and buffer must stay valid until the request's completion has been handled.
 // Threads  the ring's.
 // Errors   std::system_error from ring::get_sqe(); a CQE's `res` tells how its request ended.
 // Rule     prepare first, then set user_data. The sockets block: the kernel does the waiting,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A submission queue and a completion queue, by liburing. It makes room when a queue is full.
+// A submission queue and a completion queue, by liburing. The ring makes room in a full queue.
 // Owns     the ring.
-// Lifetime memory that a request points at must live until its completion was reaped, or until the
-//          ring is destroyed: the destructor cancels the requests in flight and waits for them.
-// Threads  the one that made it; with ring_mode::defer the kernel enforces that, by EEXIST.
+// Lifetime memory that a request points at must live until the request's completion was reaped, or
+//          until the ring is destroyed: the destructor cancels requests, and waits (with a limit).
+// Threads  the one that made or enabled it; with ring_mode::defer the kernel enforces it: EEXIST.
 // Errors   std::system_error if the ring cannot be made or the kernel refuses it for good; how a
 //          request ended is the `res` of its completion.
 // Rule     get_sqe() may submit earlier requests. For requests that must stay together, such as a
@@ -36,7 +36,7 @@ struct completion {  // a CQE, copied out of the queue
 };
 
 // Why a wait ended. Only `completions` promises that reap() has something. A wait that submitted
-// and was then interrupted may say timeout, so code that waits for a time looks at the clock.
+// and was then interrupted may say timeout, so code that waits for a time must look at the clock.
 enum class wake { completions, timeout, signal, overloaded };
 
 class ring {
@@ -69,8 +69,8 @@ class ring {
   // Submits the requests that were prepared, and waits for a completion, in one system call.
   [[nodiscard]] wake submit_and_wait(std::optional<std::chrono::milliseconds> at_most = {});
 
-  // Returns copies of all completions that are there: the code that handles them may submit.
-  // Valid until the next reap(), which also has what hold_completions() fetched.
+  // Returns copies of all completions that are there or that hold_completions() has kept. Because
+  // they are copies, the code that handles them may submit. Valid until the next reap().
   [[nodiscard]] std::span<const completion> reap() {
     reaped_.clear();
     std::swap(reaped_, held_);
@@ -86,16 +86,16 @@ class ring {
   static constexpr int attempts_max = 1000;
   static constexpr std::chrono::milliseconds memory_pause_ms{1};
 
-  // Hands all prepared requests to the kernel. Waits for no completion, but with sqpoll for room.
+  // Hands all prepared requests to the kernel, without a wait for completions.
   void submit() {
     hand_over();
-    if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller(ring_);  // only now is there room
+    if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller(ring_);  // which makes the room
   }
 
   // Calls io_uring_submit(&ring_) once. It returns a count or -errno. A count of 0 is no failure:
   // with sqpoll the kernel's thread may have taken everything. After EINTR, EBUSY and EAGAIN the
-  // caller tries again; you decide after which of these fetching completions helps, by
-  // hold_completions(). Throws other errors, by common::throw_error(submitted, "io_uring_enter").
+  // caller tries again. You decide after which of these hold_completions() helps: it fetches
+  // completions. Throws other errors, by common::throw_error(submitted, "io_uring_enter").
   void hand_over() {
     // --8<-- [start:task-05-4b]
     const int submitted = ::io_uring_submit(&ring_);
@@ -133,7 +133,7 @@ inline ring::ring(const ring_options& options) {
 }
 
 inline ring::~ring() {
-  // Closing the descriptor would cancel, too, but not wait: buffers could be written after that.
+  // Closing the descriptor cancels, too, but does not wait: the kernel could write later.
   cancel_all();
   ::io_uring_queue_exit(&ring_);
 }

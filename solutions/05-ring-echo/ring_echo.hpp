@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // One thread that serves every client through one ring.
 // Owns     the listener, the ring, and every connection through connections_.
-// Lifetime run() returns when a stop was asked for and no request is in flight.
+// Lifetime run() returns after a stop: when every client has left, or after two stop_grace_ms.
 // Threads  only the thread that made it may call run().
-// Errors   std::system_error if the ring or the listener fails; a client's error ends that client.
+// Errors   std::system_error if ring or listener fails; a client's error ends its connection.
 // Rule     a connection has exactly one request in flight, and is erased only when that request's
 //          completion is handled: the kernel holds the address of its buffer until then.
 // See      io_uring(7), io_uring_enter(2)
@@ -48,9 +48,9 @@ class ring_echo {
   }
 
   // --8<-- [start:turn]
-  // One round of the loop: one system call, then everything that has completed.
+  // One round of the loop: makes one system call, then handles everything that has completed.
   void turn() {
-    (void)ring_.submit_and_wait(wait_at_most());  // the next two lines find what ended it
+    (void)ring_.submit_and_wait(wait_at_most());  // reap() and the clock tell what ended the wait
     for (const completion& done : ring_.reap()) handle(done);
     if (wake_at_ && clock::now() >= *wake_at_) on_wake_up();
   }

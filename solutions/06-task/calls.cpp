@@ -46,14 +46,14 @@ std::int64_t count_by_function(std::int64_t count) {
   std::int64_t number = 0;
   while (number < count) {
     number = next(number);
-    asm volatile("" : "+r"(number));  // the compiler may not know that the call has no effect
+    asm volatile("" : "+r"(number));  // so that the compiler cannot leave out the call
   }
   return number;
 }
 
 std::int64_t count_by_virtual(std::int64_t count) {
   std::int64_t step = 1;
-  asm volatile("" : "+r"(step));  // the compiler may not know its value
+  asm volatile("" : "+r"(step));  // hides the value from the compiler
   const std::unique_ptr<counter> hidden = make_counter(step);
   std::int64_t number = 0;
   while (number < count) number = hidden->next(number);

@@ -38,7 +38,7 @@ namespace {
 
 constexpr std::size_t calls = 1000;
 
-// Not inlined: where Clang sees the whole life of a frame, it puts the frame into its caller's.
+// Not inlined: where Clang sees a frame's whole life, it puts the frame into the caller's frame.
 [[gnu::noinline]] uring::task<int> small(int number) {
   co_return number;
 }

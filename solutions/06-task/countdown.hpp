@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Blocks a thread until other threads have called arrive() `count` times.
+// Blocks a thread until arrive() has been called `count` times, on any threads.
 // Owns     a mutex and a condition variable.
 // Lifetime it may be destroyed as soon as wait() has returned.
 // Threads  arrive(): any. wait(): any.
-// Rule     notify under the mutex: once it is unlocked, the waiter may destroy this object.
-//          (A std::latch may be gone too early: it wakes the waiter after its count is visible.)
+// Rule     notify under the mutex: once it is unlocked, the waiter may destroy this object. (A
+//          std::latch shows its new count before it notifies, so it may be destroyed in between.)
 #pragma once
 
 #include <cassert>

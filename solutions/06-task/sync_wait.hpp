@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// From ordinary code into coroutines: starts a task and blocks the thread until it has ended.
+// The way from ordinary code into a coroutine: starts a task, and blocks the thread until it ends.
 // Owns     the task while it runs.
 // Lifetime returns only when the task's frame has been destroyed.
-// Threads  any that is not running coroutines: once blocked, it could not finish the task.
-// Errors   what the task threw; std::logic_error on a thread that a running_coroutines marks, as
-//          sync_wait() and promise<T> do while they resume a coroutine.
+// Threads  any that is not running coroutines, because a blocked thread cannot finish the task.
+// Errors   the task's exception; std::logic_error on a thread that a running_coroutines object
+//          marks. sync_wait() and promise<T> make such an object while they resume a coroutine.
 // Rule     for main() and tests. Inside a coroutine, co_await.
 #pragma once
 
@@ -83,7 +83,7 @@ inline void sync_wait_frame::start(countdown& ended) {
   frame_.resume();
 }
 
-// `result` belongs to the blocked caller, and lives until the notifier has told the countdown.
+// `result` belongs to the blocked caller, and lives until the notifier has counted down.
 template <typename T>
 sync_wait_frame await_into(task<T> awaited, outcome<T>& result) {
   result = co_await std::move(awaited).as_outcome();

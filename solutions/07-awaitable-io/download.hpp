@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Writes a body to standard output, or to a file that gets its name only when it is complete.
 // Owns     the file, under NAME.part until keep(); the destructor removes a file that was not kept.
-// Lifetime the queue must outlive it.
+// Lifetime it must outlive its tasks, and the queue must outlive it.
 // Threads  the one that runs the queue.
-// Errors   std::system_error that names the file; std::runtime_error if the name
-//          is not that of a regular file: a rename over /dev/null would replace it for everybody.
+// Errors   std::system_error that names the file; std::runtime_error if the name exists already and
+//          is no regular file: a rename over /dev/null would replace it for everybody.
 // Rule     a file under its final name is whole: written, synced, then renamed.
 // See      rename(2), fsync(2)
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The operations that move bytes of files and pipes, each named like its call: co_await gives an
 // io_result. Those that open, name and describe files are in path_operations.hpp.
-// Lifetime descriptors and buffers must live until co_await has returned.
+// Lifetime descriptors, buffers and iovecs must live until co_await has returned.
 // Threads  the one that runs the queue.
 // Errors   the io_result's; see io_request.hpp.
 // Rule     offsets and counts are bytes. A transfer may be short: go on where it stopped. At
@@ -81,7 +81,7 @@ inline auto write_fixed_op(const io_handle& io, int fd, const fixed_buffer& data
       }};
 }
 
-// Moves bytes between two descriptors, of which one must be a pipe. A pipe's offset is -1.
+// Moves bytes between two descriptors, one of which must be a pipe. A pipe's offset must be -1.
 inline auto splice_op(const io_handle& io, int from, std::int64_t from_offset, int to,
                       std::int64_t to_offset, unsigned bytes, unsigned flags = 0) {
   return io_request{io, [=](::io_uring_sqe& sqe) {

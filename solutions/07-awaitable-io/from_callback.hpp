@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Makes a task of a function that reports by a callback. The callback's arguments are the result.
 // Owns     the promise that the callback settles, in the task's frame.
-// Lifetime the callback is called once, perhaps before `start` has returned. If the task has been
-//          destroyed, as when io_context::run() gives up, it must not be called any more.
-// Threads  any thread may call the callback, and the coroutine goes on there. For a task of an
-//          io_context, it must be the context's own thread.
+// Lifetime the callback must be called once, perhaps before `start` has returned, but not after the
+//          task was destroyed. (When io_context::run() throws, it destroys tasks that still wait.)
+// Threads  any thread may call the callback; the coroutine continues on that thread. For a task of
+//          an io_context, only the context's own thread may call the callback.
 // Errors   throws what `start` throws. An error that the callback gets is one of the values.
 // Rule     `start` either throws or calls back, never both.
 #pragma once

@@ -3,8 +3,8 @@
 // Owns     the connection, while it runs.
 // Lifetime the queue, `request` and `into` must live until the task has ended.
 // Threads  the one that runs the queue; resolve() blocks it at the beginning.
-// Errors   std::runtime_error if there is no such host, nobody answers, the answer is not 2xx, is
-//          broken, or ends before its body does; std::system_error from sockets and files.
+// Errors   std::runtime_error if no address is found or accepts, or the answer is not 2xx, broken
+//          or cut off; std::system_error by sockets and files; std::invalid_argument by to_text().
 // Rule     the head is bounded by head_bytes_max. The body is not: each piece is passed on at once,
 //          to an object that has begin(), add() and keep(), such as a download.
 // See      rfc9112
@@ -38,7 +38,7 @@ struct get_request {
   std::string path;
 };
 
-// A character that would end a line or a word must not get into a request.
+// Throws std::invalid_argument if `part` is empty or has a character that ends a line or a word.
 inline void refuse_gaps(const std::string& part) {
   const auto is_gap = [](unsigned char c) { return c <= ' ' || c == 0x7f; };
   if (part.empty() || std::ranges::any_of(part, is_gap)) {

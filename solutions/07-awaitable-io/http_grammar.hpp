@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The HTTP/1.1 syntax that a client and a server share: words, numbers, lists, fields.
-// Lifetime what a function returns is a part of its argument.
+// Lifetime the text that a function returns is a part of its argument.
 // Rule     an argument is a whole text, without the end of its line. If the text does not fit the
 //          grammar, the result is empty, and the caller decides how lenient to be.
 // See      rfc9110, sections 5.5 and 5.6; rfc9112, section 5
@@ -86,8 +86,8 @@ inline constexpr byte_set token_bytes{"!#$%&'*+-.^_`|~"};
   return number;
 }
 
-// Takes the next element off the front of a list such as "a, b ,, c"; nothing at its end. Elements
-// that are empty do not count (rfc9110, 5.6.1.2).
+// Takes the next element off the front of a list such as "a, b ,, c"; returns nothing at the end.
+// Elements that are empty do not count (rfc9110, 5.6.1.2).
 [[nodiscard]] constexpr std::optional<std::string_view> next_of_list(std::string_view& list) {
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
@@ -103,7 +103,7 @@ struct field {
   std::string_view value;
 };
 
-// field-line = field-name ":" OWS field-value OWS. A blank before the colon is no part of a token.
+// field-line = field-name ":" OWS field-value OWS. A blank before the colon is refused.
 [[nodiscard]] constexpr std::optional<field> read_field(std::string_view line) noexcept {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return std::nullopt;

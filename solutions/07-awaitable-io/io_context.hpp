@@ -2,10 +2,10 @@
 // The loop: an io_queue, and the tasks that run on it until the last has ended.
 // Owns     the ring, and every task that was spawned, until it has ended.
 // Lifetime it must outlive the code that starts operations on it. run() returns when no task is
-//          left. The destructor ends tasks that nobody ran: what they refer to must outlive it.
-// Threads  the one that made it.
+//          left. The destructor ends tasks that still wait: objects they use must outlive it.
+// Threads  the one that made it, or that enabled its ring if that was made with is_disabled.
 // Errors   std::system_error if the ring fails. An exception that escapes a spawned task stops all
-//          of them, and run() throws it when they have ended.
+//          tasks, and run() throws this exception when they have ended.
 // Rule     no frame is destroyed while one of its requests is in flight.
 #pragma once
 
@@ -36,13 +36,13 @@ class io_context : public io_queue {
     tasks_.start(std::move(started));
   }
 
-  // Returns when every spawned task has ended. Throws the first exception that escaped one of them;
-  // std::logic_error if tasks wait and no operation is in flight that could wake one, or
-  // if a coroutine calls it, because that would block the thread which has to finish the coroutine.
+  // Returns when every spawned task has ended. Throws the first exception that escaped a task, or
+  // std::logic_error if tasks wait and no operation is in flight that could resume one, or if a
+  // coroutine calls run(), because that would block the thread that has to finish the coroutine.
   void run();
 
-  // Spawns `first`, runs everything to its end, and returns what `first` returned. If it throws,
-  // everything is stopped, and this throws the same.
+  // Spawns `first`, runs all tasks to their end, and returns the result of `first`. If `first`
+  // throws, all tasks are stopped, and run() throws the same exception.
   template <typename T>
   T run(task<T> first);
 
@@ -57,8 +57,8 @@ class io_context : public io_queue {
     io_queue& queue_;
   };
 
-  // Calls turn() as long as there are tasks. If nothing is in flight, they would wait forever: then
-  // this throws a std::logic_error. The error's text says that nothing is "in flight".
+  // Calls turn() as long as there are tasks. If no operation is in flight, the tasks would wait
+  // forever: then throws std::logic_error, with a text that says that nothing is "in flight".
   void turn_until_all_have_ended() {
     // --8<-- [start:task-07-4]
     while (!tasks_.empty()) {

@@ -13,8 +13,8 @@
 
 namespace uring {
 
-// It is one pointer in size, because each request in a frame holds one. A context and a canceler
-// convert to it implicitly, so that one can write recv_op(context, …).
+// An io_handle is as small as a pointer, because each request in a frame holds one. A context and a
+// canceler convert to an io_handle implicitly, so that one can write recv_op(context, …).
 class io_handle {
  public:
   io_handle(io_queue& queue) noexcept  // NOLINT(google-explicit-constructor)
@@ -23,7 +23,7 @@ class io_handle {
 
   [[nodiscard]] io_queue& queue() const noexcept { return canceler_->queue(); }
 
-  // Starts a request. If it was canceled before, submits nothing and returns false.
+  // Starts a request. If the canceler was canceled before, submits nothing and returns false.
   template <typename Prepare>
   [[nodiscard]] bool start(io_operation& operation, const Prepare& prepare) const {
     if (is_canceled()) return false;
@@ -31,7 +31,7 @@ class io_handle {
     return true;
   }
 
-  // Makes -ECANCELED of the -EINTR that a cancel causes when it interrupts a thread of the kernel.
+  // A cancel that interrupts a thread of the kernel causes -EINTR. Returns -ECANCELED instead.
   [[nodiscard]] completion as_canceled(completion done) const noexcept {
     if (done.res == -EINTR && is_canceled()) done.res = -ECANCELED;
     return done;

@@ -68,13 +68,13 @@ class io_awaiter : public io_operation {
  public:
   explicit io_awaiter(const io_request<Prepare>& request) noexcept
       : io_operation{&on_completion}, request_{request} {}
-  explicit io_awaiter(const io_request<Prepare>&&) = delete;  // it would be gone too early
+  explicit io_awaiter(const io_request<Prepare>&&) = delete;  // a temporary would be gone too early
 
   bool await_ready() const noexcept { return false; }
 
   // Remembers the coroutine that the completion will resume, and starts the request by io_handle's
   // start() with its own `prepare` (a copy would be gone when the request is submitted). Returns
-  // what start() does: true suspends the coroutine, false means that it was canceled before.
+  // what start() returns: true suspends the coroutine; false (canceled before) lets it continue.
   bool await_suspend(std::coroutine_handle<> awaiting) {
     // --8<-- [start:task-07-2]
     continuation_ = awaiting;
@@ -99,7 +99,7 @@ class io_awaiter : public io_operation {
 
   const io_request<Prepare>& request_;
   std::coroutine_handle<> continuation_;
-  completion done_{.user_data = 0, .res = -ECANCELED, .flags = 0};  // until the kernel's own
+  completion done_{.user_data = 0, .res = -ECANCELED, .flags = 0};  // until the kernel's comes
 };
 
 template <typename Prepare>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A list whose elements hold their own links, so that an element can be removed without a search.
-// Lifetime an element must be unlinked, and the list must be empty, before it is destroyed.
+// Lifetime unlink an element before it is destroyed. Empty a list before the list is destroyed.
 #pragma once
 
 #include <cassert>
@@ -60,7 +60,7 @@ class linked_list {
     return first;
   }
 
-  // Empties the list without touching the elements, which have been destroyed while linked.
+  // For elements that were destroyed while linked: empties the list without access to them.
   void forget() noexcept { ends_.next_ = ends_.before_ = &ends_; }
 
   // Calls `visit` with each element, from the first to the last. `visit` must not unlink elements.

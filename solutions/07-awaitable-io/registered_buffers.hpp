@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Buffers whose pages the kernel keeps, so that read_fixed_op and write_fixed_op need not ask for
-// them each time.
-// Owns     the registration, of which a queue has at most one; the caller owns the bytes.
-// Lifetime bytes and queue outlive it. No fixed operation may be in flight when it is destroyed.
+// Buffers whose pages the kernel keeps in memory, so that it need not look them up again for each
+// read_fixed_op and write_fixed_op.
+// Owns     the registration; a queue has at most one. The caller owns the bytes.
+// Lifetime bytes and queue must outlive it. No fixed operation may be in flight at its end.
 // Threads  the one that runs the queue.
 // Errors   std::system_error: ENOMEM beyond RLIMIT_MEMLOCK, EBUSY if the queue has some already.
 // See      io_uring_register_buffers(3)
@@ -20,7 +20,7 @@
 
 namespace uring {
 
-// Bytes within a registered buffer, and that buffer's index. Part of one is a fixed_buffer, too.
+// Bytes within a registered buffer, and that buffer's index. They need not be the whole buffer.
 struct fixed_buffer {
   std::span<std::byte> bytes;
   int index;

@@ -25,9 +25,9 @@ namespace uring {
 class spawned_tasks {
  public:
   spawned_tasks() = default;
-  spawned_tasks(spawned_tasks&&) = delete;  // the frames know our address
+  spawned_tasks(spawned_tasks&&) = delete;  // the frames hold our address
 
-  // Runs `started` up to its first wait. If starts are nested too deep, it runs a bit later.
+  // Runs `started` up to its first wait. If starts nest too deeply, the outermost runs it later.
   void start(task<> started);
 
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
@@ -67,7 +67,7 @@ class spawned_tasks {
 
   linked_list<keeper_promise> running_;          // not ended, in the order of their starts
   std::size_t size_ = 0;                         // of running_
-  std::coroutine_handle<keeper_promise> ended_;  // the last to end, until the next one does
+  std::coroutine_handle<keeper_promise> ended_;  // the last to end; the next to end destroys it
   std::exception_ptr escaped_;
 };
 
@@ -124,7 +124,7 @@ inline void spawned_tasks::start(task<> started) {
 // Awaits the task by as_outcome(), which does not throw. Then destroys the task's frame and its
 // parameters, by assigning an empty task, task<>{nullptr}, to `started`. Only then, if the outcome
 // has an error(), gives that error to all.failed(), which may stop the other tasks: by then the
-// failed task must have released what it held. The last line must run after every end.
+// failed task must have released what it held. The last line must run however the task has ended.
 inline spawned_tasks::keeper spawned_tasks::keep(spawned_tasks& all, task<> started) {
   // --8<-- [start:task-07-3b]
   const outcome<void> ended = co_await std::move(started).as_outcome();

@@ -3,7 +3,7 @@
 // Lifetime the queue, the descriptor and the bytes must live until the task has ended.
 // Threads  the one that runs the queue.
 // Errors   std::system_error that begins with what was tried.
-// Rule     a descriptor may have only one of them in flight, or their bytes mix.
+// Rule     a descriptor may have only one of these tasks at a time, or their bytes mix.
 #pragma once
 
 #include <poll.h>
