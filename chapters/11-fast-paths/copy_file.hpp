@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copies a file. The copy is complete, on the disk and under its name, or it does not exist.
-// Owns     what it opens, until the task has ended.
-// Lifetime the context and the source of the cancel must outlive the task.
+// Owns     the files that it opens, until the task has ended.
+// Lifetime `context` and `cancels` must outlive the task.
 // Threads  the one that runs the context.
 // Errors   std::system_error, std::runtime_error: a sentence about what was tried and what failed.
 //          The target is then as it was before. But if its folder cannot be synced, the new file

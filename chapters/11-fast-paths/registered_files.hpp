@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Files that the kernel has looked up already: a table of a queue, whose slots requests name in
-// place of descriptors.
+// A table of files that the kernel has looked up already. The queue's requests name a slot of the
+// table in place of a descriptor.
 // Owns     the registration, of which a queue has at most one. A slot keeps its file open, even if
 //          the descriptor by which it was added is closed.
-// Lifetime the queue outlives the table, and the table outlives every slot.
+// Lifetime the queue must outlive the table, and the table must outlive every file_slot.
 // Threads  the one that runs the queue.
 // Errors   std::system_error if the kernel refuses the table (EBUSY: the queue has one already) or
-//          a file. A full table is no error: add() returns no slot, and descriptors still work.
+//          a file. A full table is no error: add() returns an empty object; use the descriptor.
 // Rule     a slot is given out again only after its file has been taken out. Requests that have
 //          begun keep their file; a linked one that still waits for its turn finds the slot empty.
 // See      io_uring_register_files(3), io_uring_register_files_update(3)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Finds the end of a line, and of a whole head, in bytes that come in pieces.
 // Owns     nothing but counts: between two calls the bytes may be moved, or get a larger buffer.
-// Rule     it looks at each byte once, however small the pieces are, and at none behind a limit.
+// Rule     it looks at each byte once, however small the pieces are. At a limit it stops, but for
+//          the byte behind the longest line, which may be the line's CR.
 // See      rfc9112, sections 2.2 and 3
 #pragma once
 
@@ -107,7 +108,7 @@ class head_reader {
 
   line_reader line_;
   std::size_t begin_ = 0;  // where the line begins that line_ looks at
-  std::size_t lines_ = 0;  // that have come
+  std::size_t lines_ = 0;  // how many have come, without the empty line that was skipped
   bool has_skipped_ = false;
 };
 

@@ -116,7 +116,7 @@ constexpr void write_at(date_text& text, std::size_t at, std::int64_t number, st
 }
 
 // Reads any of the three forms. The second has two digits for the year, and needs `now` for that.
-// Nobody checks that the day of the week belongs to the date.
+// A day of the week that does not belong to the date is no error.
 [[nodiscard]] constexpr std::optional<std::int64_t> read_http_date(std::string_view text,
                                                                    std::int64_t now) {
   const bool has_short_day = std::ranges::any_of(

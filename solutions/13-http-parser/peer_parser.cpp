@@ -12,7 +12,7 @@
 
 namespace {
 
-// What a server would keep: the places of the target, the names and the values.
+// Stands for the places of the target, the names and the values, which a server would keep.
 struct noted {
   std::size_t parts = 0;
   std::size_t bytes = 0;
