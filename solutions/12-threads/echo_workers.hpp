@@ -39,7 +39,7 @@ struct echo_worker_options {
   std::size_t threads = 1;
   bool hand_over = false;  // one worker accepts for all
   ring_options ring;
-  buffer_options buffers;  // for each
+  buffer_options buffers;  // for each worker
 };
 
 class echo_workers {

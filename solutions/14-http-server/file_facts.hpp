@@ -82,7 +82,7 @@ class file_validators {
 
   std::int64_t modified_s_;
   date_text modified_text_;
-  std::array<char, 48> tag_{};  // three numbers of at most 16 digits would not fit; 16, 8 and 16 do
+  std::array<char, 48> tag_{};  // room for numbers of 16, 8 and 16 digits, and four other bytes
   std::size_t tag_bytes_ = 0;
 };
 
