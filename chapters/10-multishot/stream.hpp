@@ -29,7 +29,7 @@ namespace uring {
 inline constexpr std::size_t stream_items_max = 16;
 
 // `prepare(sqe)` fills in a multishot request; prepare.result(done) makes an item of a completion.
-// The item owns what the completion has brought, so that nothing leaks if nobody takes it.
+// The item owns what the completion has brought, so that nothing leaks if the item is dropped.
 template <typename Prepare>
 class stream final : private multishot_request {
  public:

@@ -118,7 +118,7 @@ inline task<> copy_content(cancel_source& chains, linked_copy& copy, const copy_
   co_await copy.copy_rest(size, buffers[0]);
 }
 
-// Notices a source that became shorter where no byte was read: at a hole, for example.
+// Throws if the source has become shorter. At a hole, for example, no read would notice that.
 inline void check_size(const copy_source& source) {
   struct ::stat now{};
   common::check(::fstat(source.fd.get(), &now), "fstat of the source");

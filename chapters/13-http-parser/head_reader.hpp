@@ -19,7 +19,7 @@ namespace uring::http {
 enum class line_state {
   whole,       // with its CR LF
   incomplete,  // its end has not come yet
-  too_long,    // whatever comes next
+  too_long,    // no more bytes can change that
   bad_byte,    // a CR or an LF alone, a NUL, another control byte
 };
 

@@ -94,7 +94,7 @@ constexpr void write_at(date_text& text, std::size_t at, std::int64_t number, st
   return ((days * 24 + hour) * 60 + minute) * 60 + second;
 }
 
-// Completes a year of which two digits are known: it is no more than 50 years after `now`.
+// Completes a year whose last two digits are known. The result is at most 50 years after `now`.
 [[nodiscard]] constexpr int complete_year(int last_two_digits, std::int64_t now) noexcept {
   const auto today =
       std::chrono::floor<std::chrono::days>(std::chrono::sys_seconds{std::chrono::seconds{now}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether a client that has a version of the file already needs it again.
+// Decides whether a client that already has a version of the file needs it again.
 // Errors   none: an invalid date is ignored. An invalid list of tags has no tag in it, so such an
 //          If-Match gets 412.
 // Rule     an entity tag counts more than a date. The fields are checked in the RFC's order.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a server waits for, how long it waits, and the clock that measures this.
+// The kinds of waits of a server, their lengths, and the clock that measures them.
 #pragma once
 
 #include <time.h>

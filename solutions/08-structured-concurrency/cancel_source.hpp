@@ -57,7 +57,7 @@ class cancel_source final : public canceler, private cancel_target {
     // --8<-- [end:task-08-3]
   }
   ~cancel_source() {
-    // If the ring has failed, the frames and their operations were destroyed: none is in flight.
+    // If the ring has failed, frames were destroyed with operations that are still in the list.
     if (queue().in_flight() == 0) operations_.forget();
     assert(operations_.empty() && "an operation of this source is still in flight");
   }

@@ -35,7 +35,7 @@ struct prepare_accept_stream {
   }
 
   // Makes an item of a completion's result, and of its client, if there is one. From here on the
-  // item owns the descriptor: if nobody takes the item, the descriptor is closed with it.
+  // item owns the descriptor: if the item is dropped, the descriptor is closed with it.
   [[nodiscard]] static accepted result(const completion& done) noexcept {
     // --8<-- [start:task-10-1b]
     return {.result = io_result{done.res}, .client = common::unique_fd{done.res}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What we know about a file without reading it, and what tells one version of it from another.
+// The facts about a file that are known without reading it, and those that tell its versions apart.
 // Errors   none. A file that is no regular file is refused where it is opened, see site_root.hpp.
 // Rule     the entity tag is made of the time of the last change and of the size, and of nothing
 //          that differs between two machines with the same files. A change that keeps time and

@@ -34,7 +34,7 @@ class send_blocks {
 
   using memory = std::unique_ptr<char[]>;
 
-  // A new block is not initialized: pages that nobody writes to cost no memory.
+  // A new block is not initialized, because pages that were never written to cost no memory.
   [[nodiscard]] memory take() {
     if (kept_.empty()) return std::make_unique_for_overwrite<char[]>(block_bytes);
     memory last = std::move(kept_.back());
