@@ -21,7 +21,7 @@ struct [[nodiscard]] accepted {
   common::unique_fd client;
 };
 
-// Each next() is one accept. Chapter 10 has a class with the same functions, whose end() has work.
+// Each next() is one accept request. Chapter 10 has another class with these two functions.
 class accept_each {
  public:
   accept_each(cancel_source& waiting, int listener) noexcept

@@ -4,7 +4,7 @@
 //          been destroyed.
 // Threads  the one that runs the queue.
 // Errors   in received::result; -ENOBUFS if bytes have come and every buffer is lent.
-// Rule     the result has the lease of the buffer. Until it is destroyed, no other recv gets it.
+// Rule     the result has the buffer's lease. As long as it lives, no other recv gets the buffer.
 // See      io_uring_prep_recv(3), io_uring_provided_buffers(7)
 #pragma once
 

@@ -9,8 +9,8 @@
 //          those after it end with -ECANCELED and have done nothing. A recv or send that is short
 //          breaks it only with MSG_WAITALL.
 // Rule     a chain ends where a submission ends, so all of its requests are submitted together.
-//          A chain of hard links goes on whatever the result of a request that has begun. So a
-//          cancel ends the request that is under way, and not those after it.
+//          A chain of hard links goes on after each request that has begun, whatever its result. So
+//          a cancel ends the request that is under way, and not those after it.
 // See      io_uring_enter(2): IOSQE_IO_LINK, IOSQE_IO_HARDLINK, IOSQE_CQE_SKIP_SUCCESS
 #pragma once
 

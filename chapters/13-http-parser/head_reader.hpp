@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Finds the end of a line, and of a whole head, in bytes that come in pieces.
 // Owns     nothing but counts: between two calls the bytes may be moved, or get a larger buffer.
-// Rule     it looks at each byte once, however small the pieces are. At a limit it stops, but for
-//          the byte behind the longest line, which may be the line's CR.
+// Rule     it looks at each byte once, however small the pieces are. Behind a limit it looks only
+//          for the end of the line.
 // See      rfc9112, sections 2.2 and 3
 #pragma once
 

@@ -58,7 +58,7 @@ inline task<std::shared_ptr<const small_file>> read_small_file(cancel_source& so
   co_return file;
 }
 
-// The file that was found on the disk, after the cache had no fresh one.
+// The result of a look at the disk, for a path whose file is not fresh in the cache.
 struct looked_up {
   found_file found;                        // if it is large, with its descriptor
   std::shared_ptr<const small_file> file;  // if it is small

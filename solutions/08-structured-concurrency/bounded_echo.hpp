@@ -54,7 +54,7 @@ class bounded_echo {
 
  private:
   // Receives bytes that come in time. After a cancel of waiting_, it receives only bytes that have
-  // arrived, and then 0. A client that still takes its echo is not idle: it gets the time again.
+  // arrived, and then 0. A client that still takes its echo is not idle, and gets more time.
   task<io_result> receive(int socket, std::span<std::byte> into) {
     std::optional<int> before;
     for (;;) {

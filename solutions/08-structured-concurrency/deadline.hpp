@@ -6,8 +6,8 @@
 // Threads  the one that runs the queue.
 // Errors   the request's own result, or -ETIME if the deadline ended the request. If the request
 //          had moved some bytes by then, the result is their count, so that no byte is lost.
-// Rule     not for multishot requests (chapter 10's next_within.hpp is for these) or IOSQE_ASYNC: a
-//          worker may miss the timeout's one cancel, and cancel_reminder.hpp repeats only ours.
+// Rule     not for multishot requests (chapter 10's next_within.hpp is for these) or IOSQE_ASYNC:
+//          a kernel thread may miss the timeout's cancel; cancel_reminder.hpp repeats only ours.
 // See      io_uring_prep_link_timeout(3)
 #pragma once
 
@@ -30,7 +30,7 @@ namespace uring {
 // The parts that do not depend on the request: two operations, and how many have not completed.
 class deadline_operations {
  public:
-  // If its source is canceled already, no part is started, and so `done` keeps -ECANCELED.
+  // If the request's source is canceled already, no part is started: `done` keeps -ECANCELED.
   struct part : io_operation {
     explicit part(deadline_operations& of) noexcept : io_operation{&on_completion}, whole{of} {}
 

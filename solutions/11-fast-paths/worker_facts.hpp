@@ -39,8 +39,8 @@ namespace uring {
   return count;
 }
 
-// Counts the worker threads while the requests of `waiting` wait that are left after `meanwhile`.
-// The end of the ring cancels the requests.
+// Submits the requests of `waiting`, calls `meanwhile`, and then counts the worker threads, while
+// the requests that are left still wait. The end of the ring cancels them.
 inline std::int64_t workers_while(
     const std::vector<prepare_fact>& waiting, std::uint8_t link = 0,
     const std::function<void()>& meanwhile = [] {}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs work that blocks on other threads. A context's coroutine moves to a thread of the pool, does
-// the work there, and comes back to the context's own thread with the result or the exception.
+// Runs blocking work on threads of its own. A context's coroutine moves to a thread of the pool,
+// does the work there, and comes back to the context's thread with the result or the exception.
 // Owns     the threads, and the ring by which a coroutine comes back.
 // Lifetime the context must outlive it. The destructor waits for work that is under way.
 // Threads  invoke(): the one that runs the context. The work: one of the pool's.

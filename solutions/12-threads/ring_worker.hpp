@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A worker has what one thread of a server needs for itself: a ring with its context. Here is a
-// function, too, that makes a listener for each worker.
+// A worker is what one thread of a server needs for itself: a ring with its context. A function
+// below makes a listener for each worker.
 // Owns     the context.
 // Lifetime a worker must outlive all threads, not only its own, because any may send it messages.
 // Threads  another thread may make and destroy it. Everything from enable() to the end of the last

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The clients of 14-peer-ring: the state machine of chapter 05, for chapter 14's answers.
 // Owns     the clients. One request is in flight for each, until it is removed.
-// Lifetime destroy the ring before it, because the kernel may write to the clients' memory before.
+// Lifetime destroy the ring first, because until then the kernel may write to the clients' memory.
 // Threads  the ring's.
 // Errors   std::system_error from ring::get_sqe(); a client's errors end that client only.
 // Rule     a client is removed only when its request has completed.
