@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Makes threads wait until all of them are ready, or until one of them says that it cannot start.
+// Makes threads wait until each of them is ready or has said that it cannot start.
 // Owns     a mutex and a condition variable.
 // Lifetime it must outlive every thread that arrives.
 // Threads  any.
