@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Mutual exclusion between coroutines: one that has to wait suspends, and the thread goes on.
+// Mutual exclusion between coroutines. A coroutine that has to wait does not block its thread.
 // Owns     the list of waiting coroutines; each wait lives in its coroutine's frame.
 // Lifetime it must outlive every guard and every wait.
-// Threads  the one that runs the queue: it guards what a coroutine does across several awaits, not
-//          memory against another thread.
-// Errors   unlocking terminates if the ring takes no more requests. A canceled wait gives a guard
-//          that holds nothing.
+// Threads  the one that runs the queue. The mutex keeps other coroutines out while its holder waits
+//          in a co_await; it does not protect memory from other threads.
+// Errors   a guard's destructor terminates the program if the ring takes no more requests. A
+//          canceled wait gives a guard that holds nothing.
 // Rule     first come, first served. An unlock hands the lock to the next coroutine in line. The
-//          loop resumes it, so that a thousand short holders do not nest a thousand calls.
+//          loop resumes that coroutine, so that a thousand short holders do not nest their calls.
 #pragma once
 
 #include <cassert>

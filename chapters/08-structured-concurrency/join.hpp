@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Several tasks at once, and one coroutine that goes on when all of them have ended.
+// Runs several tasks at once, and resumes one coroutine, the joiner, when all of them have ended.
 // Owns     the tasks, each in its joined_frame.
 // Lifetime the counter and the frames live in the coroutine that joins.
 // Threads  the one that runs the io_context.
@@ -47,7 +47,7 @@ class join_counter {
   }
 
  private:
-  std::size_t left_;  // tasks that have not ended, and one until the joiner waits
+  std::size_t left_;  // the tasks that have not ended, plus one until the joiner waits
   std::coroutine_handle<> joiner_;
   std::exception_ptr first_error_;
 };

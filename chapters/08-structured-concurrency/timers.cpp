@@ -48,8 +48,8 @@ task<> until_the_first(io_context& context, milliseconds unit) {
                            sleep_for(source, 3 * unit));
 }
 
-// A timer that the next request in the queue waits for. A plain link would be cut, because -ETIME,
-// with which a timeout ends, is an error.
+// A timer that the next request in the queue waits for. A plain link would be cut, because a
+// timeout ends with -ETIME, which is an error.
 task<> sleep_before_the_next(io_context& context, milliseconds how_long) {
   const io_result ended =
       co_await uring::with_flags(uring::timeout_op(context, how_long), IOSQE_IO_HARDLINK);

@@ -3,10 +3,10 @@
 // Owns     the tasks, until all have ended.
 // Lifetime `others` must live until then.
 // Threads  the one that runs the io_context.
-// Errors   the first exception cancels `others`, so that the other tasks end early if they use it;
-//          it is thrown when all have ended. Later exceptions are dropped: most of them only say
-//          that a task was canceled.
-// Rule     returns when the last task has ended, however the first one ended: no task is left over.
+// Errors   the first exception cancels `others`, so that tasks that use this source end early. The
+//          exception is thrown when all have ended. Later exceptions are dropped, because most of
+//          them only say that a task was canceled.
+// Rule     returns only when the last task has ended, even if one has failed: no task is left over.
 #pragma once
 
 #include <array>
@@ -50,7 +50,7 @@ task<std::tuple<value_or_nothing<T>...>> when_all(cancel_source& others, task<T>
             join_or_cancel(counter, others, std::move(tasks), into)...};
       },
       results);
-  for (joined_frame& each : frames) each.start();  // not before: making a frame may throw
+  for (joined_frame& each : frames) each.start();  // only now, because making a frame may throw
   co_await counter;
   co_return std::apply(
       [](outcome<T>&... from) {
@@ -59,7 +59,7 @@ task<std::tuple<value_or_nothing<T>...>> when_all(cancel_source& others, task<T>
       results);
 }
 
-// The same for tasks whose number is known at run time. The results are in the tasks' order.
+// The same for tasks whose number is known only at run time. The results are in the tasks' order.
 template <typename T>
   requires(!std::is_reference_v<T>)
 task<std::vector<value_or_nothing<T>>> when_all(cancel_source& others, std::vector<task<T>> tasks) {

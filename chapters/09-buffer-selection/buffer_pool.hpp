@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Buffers that a whole server shares. Each is in exactly one place: with the kernel, or lent to one
-// coroutine.
+// Buffers that a whole server shares. At any time either the kernel has a buffer, or the buffer is
+// lent to one coroutine.
 // Owns     the memory of all buffers.
-// Lifetime the queue and the supply outlive it; it outlives every lease and every wait.
+// Lifetime the queue and the supply must outlive it. It must outlive every lease and every wait.
 // Threads  the one that runs the queue.
 // Errors   std::bad_alloc. If the ring takes no more requests, the return of a buffer terminates
 //          the program.
-// Rule     a lease is short: it is held while our own code runs, never while we wait for a client.
+// Rule     keep a lease only while your own code runs, never while you wait for a client.
 #pragma once
 
 #include <sys/socket.h>
@@ -70,7 +70,7 @@ class buffer_pool {
   [[nodiscard]] std::size_t size() const noexcept { return options_.count; }
   [[nodiscard]] std::size_t lent() const noexcept { return lent_; }
 
-  // A completion has taken this buffer out of the kernel's group.
+  // Call it once when a completion says that the kernel has taken this buffer out of its group.
   [[nodiscard]] buffer_lease lend(buffer_id id) noexcept {
     assert(id < options_.count && "the kernel named a buffer that is not of this pool");
     ++lent_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Chapter 08's service with this chapter's echo. Both servers of the chapter run it.
-// Lifetime returns when a stop was asked for and every client has gone; context and pool outlive
-//          it.
+// Lifetime serve_from_pool() returns when a stop was asked for and every client has gone; the
+//          context and the pool must outlive it.
 #pragma once
 
 #include <utility>

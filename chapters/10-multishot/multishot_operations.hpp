@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Requests that are submitted once, for all clients of a listener or for all bytes of a client. A
 // stream turns their completions into items.
-// Lifetime descriptors stay open until the stream has ended; the pool outlives every item.
+// Lifetime a descriptor must stay open until its stream has ended. The pool must outlive all items.
 // Threads  the one that runs the queue.
 // Errors   the item's result. -EMFILE ends an accept. -ENOBUFS ends a recv: bytes have come, and no
 //          buffer is left for them.
 // Rule     an item owns what its completion has brought: a descriptor or a buffer. While a recv is
-//          armed, it takes buffers even if nobody takes its items.
+//          armed, its completions use up buffers, even if no coroutine takes the items.
 // See      io_uring_prep_multishot_accept(3), io_uring_prep_recv_multishot(3)
 #pragma once
 
@@ -33,7 +33,7 @@ struct prepare_accept_stream {
   }
 
   // Makes an item of a completion's result, and of its client, if there is one. From here on the
-  // item owns the descriptor: if nobody takes the item, the descriptor is closed with it.
+  // item owns the descriptor: if the item is dropped, the descriptor is closed with it.
   [[nodiscard]] static accepted result(const completion& done) noexcept {
     COURSE_TODO("10.1");
   }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A wait for the next item of a stream. A cancel or a deadline can end the wait early.
-// Lifetime the stream and the source outlive the wait.
+// Lifetime the stream and the source must outlive the wait.
 // Threads  the one that runs the queue.
 // Errors   the item's result: -ECANCELED or -ETIME if the wait has ended before an item came.
-// Rule     only the wait ends. The request stays in flight, and the next wait gets what it brings
-//          later: no item is lost. One request may serve many waits, each with a limit of its
-//          own.
+// Rule     only the wait ends. The request stays in flight, and a later wait gets the items that
+//          come after this one, so that none is lost. One request may serve many waits, each with
+//          a limit of its own.
 #pragma once
 
 #include <liburing.h>
@@ -24,8 +24,8 @@
 
 namespace uring {
 
-// co_await patient_next{stream, patience}: as stream.next(), but a cancel of `patience` ends the
-// wait. The loop then resumes the coroutine by a NOP, as a waiting_line does.
+// co_await patient_next{stream, patience}: like stream.next(), but a cancel of `patience` ends the
+// wait. The cancel starts a NOP, and the NOP's completion resumes the coroutine.
 template <typename Prepare>
 class [[nodiscard("it waits when it is awaited")]] patient_next final : cancel_target,
                                                                         io_operation {
@@ -50,7 +50,7 @@ class [[nodiscard("it waits when it is awaited")]] patient_next final : cancel_t
  private:
   void ask_to_end() override {
     was_canceled_ = true;
-    from_.consumer_ = nullptr;  // from here on items are kept
+    from_.consumer_ = nullptr;  // from here on the stream keeps its items for a later wait
     from_.queue().start(*this, [](::io_uring_sqe& sqe) { ::io_uring_prep_nop(&sqe); });
   }
 

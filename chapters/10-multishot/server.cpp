@@ -15,12 +15,12 @@
 
 namespace {
 
-// Fewer buffers than in chapter 09: one client's burst may fill all of them before we look.
+// Fewer buffers than in chapter 09, because one client's burst may fill all of them before we reap.
 constexpr uring::buffer_options pool{.count = 256};
 
-// Before we reap, these may complete: for each buffer, its recv or the send of its echo; for each
-// client, its accept or its end. With `defer` the kernel completes nothing before the program asks,
-// and then not everything at once.
+// The queue has room for all that may complete before we reap: for each buffer, its recv or the
+// send of its echo; for each client, its accept or its end. With `defer` the kernel completes
+// nothing before the program asks, and then not everything at once.
 constexpr uring::ring_options queues{.mode = uring::ring_mode::defer, .cq_entries = 16'384};
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Ends a connection whose peer does not take what we have sent: the kernel drops those bytes.
-// Lifetime reset_on_cancel ends before its source and before the socket is closed.
+// Lifetime reset_on_cancel must end before its source does, and before the socket is closed.
 // Threads  the one that runs the queue.
 // Rule     the peer sees a reset, ECONNRESET, and not the EOF that follows a complete answer.
 // See      connect(2): AF_UNSPEC, tcp(7)

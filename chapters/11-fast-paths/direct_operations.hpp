@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The operations that open and close files in the table alone: a direct descriptor is a slot, and
-// has no number that a system call could take.
+// Operations that open and close files in a table of registered_files only. Such a direct
+// descriptor is a slot, and has no number that a system call could take.
 // Owns     nothing; the slot holds the file.
 // Lifetime the slot must live until co_await has returned.
 // Threads  the one that runs the queue.
-// Errors   the io_result's. EINVAL if the flags have O_CLOEXEC or SOCK_CLOEXEC: these belong to a
-//          descriptor's number, and a slot has none.
+// Errors   the result is an io_result: EINVAL if the flags have O_CLOEXEC or SOCK_CLOEXEC, because
+//          these belong to a descriptor's number, and a slot has none.
 // Rule     we choose the slot, by reserve(). IORING_FILE_INDEX_ALLOC lets the kernel choose, but
 //          with it liburing 2.3 prepares an ordinary openat(2), which uses no slot.
 // See      io_uring_prep_accept_direct(3), io_uring_prep_openat_direct(3)
@@ -49,8 +49,8 @@ inline auto openat_direct_op(const io_handle& io, int folder, const char* path, 
   return io_request{io, prepare_into_slot<decltype(open)>{open, &into}};
 }
 
-// Empties the slot, by a request of the next batch. A file_slot that is destroyed with its file
-// costs a system call. The request names the slot in its own way: do not add IOSQE_FIXED_FILE.
+// Empties the slot by a request. A file_slot that still holds its file when it is destroyed costs a
+// system call. The request names the slot in its own way: do not add IOSQE_FIXED_FILE.
 struct prepare_close_direct {
   file_slot* slot;
 

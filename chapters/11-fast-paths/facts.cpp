@@ -10,7 +10,7 @@
 int main(int argc, char** argv) {
   common::flag_set flags{"Chapter 11: what links, workers and registered buffers do here."};
   return common::program_main(argc, argv, flags, [] {
-    uring::show_workers();  // first: the others may leave some behind
+    uring::show_workers();  // first, because the others may leave worker threads behind
     uring::show_wake_ups();
     uring::show_short_transfers();
     uring::show_registered_buffers();

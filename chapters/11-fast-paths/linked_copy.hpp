@@ -4,7 +4,7 @@
 // Lifetime files, buffer and queue must outlive its tasks.
 // Threads  the one that runs the queue.
 // Errors   std::system_error that says what was tried and at which byte; std::runtime_error if the
-//          source ends too early. -ECANCELED is thrown as well.
+//          source ends too early. A cancel is thrown, too (ECANCELED).
 // Rule     a request's length is fixed before the request in front of it has run. So a chain reads
 //          only bytes that the file must have. Where a chain breaks, single requests find out why.
 #pragma once

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Files that the kernel has looked up already: a table of a queue, whose slots requests name in
-// place of descriptors.
-// Owns     the registration, of which a queue has at most one. A slot keeps its file open, even if
-//          the descriptor by which it was added is closed.
-// Lifetime the queue outlives the table, and the table outlives every slot.
+// A table of files that the kernel has looked up already. The queue's requests name a slot of the
+// table in place of a descriptor.
+// Owns     the registration; a queue has at most one. A slot keeps its file open, even if the
+//          descriptor by which it was added is closed.
+// Lifetime the queue must outlive the table, and the table must outlive every file_slot.
 // Threads  the one that runs the queue.
 // Errors   std::system_error if the kernel refuses the table (EBUSY: the queue has one already) or
-//          a file. A full table is no error: add() returns no slot, and descriptors still work.
+//          a file. A full table is no error: add() returns an empty object; use the descriptor.
 // Rule     a slot is given out again only after its file has been taken out. Requests that have
 //          begun keep their file; a linked one that still waits for its turn finds the slot empty.
 // See      io_uring_register_files(3), io_uring_register_files_update(3)
@@ -26,7 +26,7 @@
 
 namespace uring {
 
-// What a request works on: a descriptor, or a slot.
+// The file of a request: a descriptor, or a slot.
 //   with_flags(read_op(io, file.number, buffer, offset), file.flags)
 struct file_ref {
   int number;
@@ -88,7 +88,7 @@ class registered_files {
   [[nodiscard]] std::size_t size() const noexcept { return slots_; }
   [[nodiscard]] std::size_t used() const noexcept { return used_; }
 
-  // A free slot without a file, for a request that brings one. The object is empty if none is free.
+  // Returns a free slot without a file, for a request that will fill it. Empty if none is free.
   [[nodiscard]] file_slot reserve() noexcept {
     if (free_.empty()) return {};
     const int index = free_.back();

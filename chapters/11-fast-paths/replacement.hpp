@@ -7,7 +7,7 @@
 // Errors   std::system_error, std::runtime_error, with the reason.
 // Rule     the file's folder must be writable. Other hard links of the file keep the old content.
 //          A file that may not be written to is not replaced, though the folder would allow it.
-//          The new file belongs to the user, and has the permissions of the old one.
+//          The new file belongs to the program's user, and has the permissions of the old one.
 // See      rename(2), mkostemp(3), fsync(2)
 #pragma once
 
@@ -76,7 +76,7 @@ class replacement {
     is_complete_ = true;
     const common::unique_fd folder{
         common::check(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder_)};
-    // This makes the name last, too. EINVAL: the file system cannot sync a folder.
+    // Now a power failure cannot undo the rename. EINVAL: the file system cannot sync a folder.
     if (::fsync(folder.get()) == -1 && errno != EINVAL) common::throw_errno("fsync of " + folder_);
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sends a file to a socket through a pipe, by splice: the bytes never enter this program's memory.
 // Owns     both ends of the pipe.
-// Lifetime descriptors and pipe must live until the task has ended.
+// Lifetime the descriptors and the pipe must live until the task has ended.
 // Threads  the one that runs the queue. Each splice occupies a thread of the kernel while it waits.
 // Errors   std::system_error; std::runtime_error if the file ends before the part does. Either way
 //          the pipe may still hold bytes, and must not be used for another client.
@@ -33,8 +33,8 @@ namespace uring {
 
 class splice_pipe {
  public:
-  // A pipe with this room, if the kernel gives it: all pipes of a user together have a limit, and
-  // beyond that new ones are small.
+  // Asks the kernel for this much room. room() tells how much the pipe has got, because the kernel
+  // limits the total room of all pipes of a user.
   explicit splice_pipe(std::size_t room_wanted) {
     std::array<int, 2> fds{};
     common::check(::pipe2(fds.data(), O_CLOEXEC), "pipe2");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The direct kind: clients are accepted into the table of registered files, and have no descriptor.
 // Owns     the table, together with every client in it.
-// Lifetime the source, the listener and the queue outlive it.
+// Lifetime the source, the listener and the queue must outlive it.
 // Threads  the one that runs the queue.
 // Errors   accepted_direct::result; -EMFILE if every slot is taken.
 // See      io_uring_prep_accept_direct(3)
@@ -30,7 +30,7 @@
 
 namespace uring {
 
-// A client's slot, with the functions of a unique_fd. The last client to leave destroys the table.
+// A client's slot, with the functions of a unique_fd. It shares the table, which has to outlive it.
 class direct_client {
  public:
   direct_client(std::shared_ptr<registered_files> table, file_slot slot) noexcept
@@ -50,7 +50,7 @@ struct [[nodiscard]] accepted_direct {
   direct_client client;
 };
 
-// No larger than the kernel allows: a table counts as open files.
+// The kernel refuses a table that has more slots than RLIMIT_NOFILE.
 [[nodiscard]] inline unsigned slots_allowed() {
   constexpr ::rlim_t slots_max = 8192;
   ::rlimit files{};
@@ -58,7 +58,7 @@ struct [[nodiscard]] accepted_direct {
   return static_cast<unsigned>(std::min(files.rlim_cur, slots_max));
 }
 
-// An echo_service takes its clients from this.
+// An echo_service takes its clients from an object of this class.
 class direct_clients {
  public:
   direct_clients(cancel_source& waiting, int listener)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The fixed kind: READ_FIXED and WRITE_FIXED, in buffers whose pages the kernel keeps.
+// The fixed kind: READ_FIXED and WRITE_FIXED, in buffers whose pages the kernel has pinned once.
 // Owns     the memory of all buffers, registered as one buffer.
-// Lifetime it outlives every client; the queue outlives it.
+// Lifetime it must outlive every client, and the queue must outlive it.
 // Threads  the one that runs the queue.
 // Errors   std::system_error if the memory cannot be registered: ENOMEM beyond RLIMIT_MEMLOCK.
 // Rule     a client for which no registered buffer is left gets the plain echo.

@@ -22,7 +22,7 @@
 
 namespace {
 
-// As in chapter 10: with a multishot RECV one client's burst may fill all of them before we look.
+// As in chapter 10, because with a multishot RECV one client's burst may fill all of the buffers.
 constexpr uring::buffer_options pool{.count = 256};
 
 std::vector<std::string> names() {

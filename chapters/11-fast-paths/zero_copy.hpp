@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// A send whose bytes stay where they are until the network card has them, and its two completions.
-// Lifetime it lives in the awaiting frame. The kernel may read the bytes until the last completion,
-//          the notification; then the frame goes on.
+// A send for which the kernel makes no copy of the bytes. It has two completions: its result, and
+// a notification that the kernel does not need the bytes any more.
+// Lifetime it lives in the awaiting frame. The bytes must live, unchanged, until the last
+//          completion, which resumes the frame.
 // Threads  the one that runs the queue.
-// Errors   the result's io_result, which is that of the send: ENOMEM beyond RLIMIT_MEMLOCK,
-//          EOPNOTSUPP for a socket that cannot do it. A notification may follow an error, too.
-// Rule     the notification comes when the peer has the bytes; a peer whose window is full has to
-//          read first. A cancel, shutdown or close does not bring it; reset_connection() does.
-//          Never link it behind another request: if the chain breaks, Linux 6.18 says ECANCELED
-//          without F_MORE, but the notification still follows.
+// Errors   zero_copy_sent::result: ENOMEM beyond RLIMIT_MEMLOCK, EOPNOTSUPP if the socket cannot do
+//          it. A notification may follow an error, too.
+// Rule     the notification comes when the peer's kernel has the bytes. If its buffer is full, the
+//          peer has to read first. A cancel, shutdown or close does not bring the notification;
+//          reset_connection() does. Never link such a send behind another request: if the chain
+//          breaks, Linux 6.18 completes it with ECANCELED and without F_MORE, but the notification
+//          still follows.
 // See      io_uring_prep_send_zc(3), io_uring_enter(2): IORING_OP_SEND_ZC
 #pragma once
 
@@ -95,7 +97,7 @@ class [[nodiscard("submitted when awaited")]] send_zc_op : io_operation {
   io_handle io_;
   prepare_send_zc prepare_;
   std::coroutine_handle<> continuation_;
-  completion sent_{.user_data = 0, .res = -ECANCELED, .flags = 0};  // until the kernel's own
+  completion sent_{.user_data = 0, .res = -ECANCELED, .flags = 0};  // until the send's own comes
   bool was_copied_ = false;
 };
 static_assert(std::is_trivially_destructible_v<send_zc_op>, "it may stand beside co_await");

@@ -11,14 +11,14 @@
 
 namespace uring {
 
-// The word of a message for this receiver. It is even: an object with virtual functions begins with
-// a pointer.
+// The word of a message for this receiver. It is even, because an object with virtual functions
+// begins with a pointer. So the lowest bit is free for io_queue::message_bit.
 [[nodiscard]] inline std::uint64_t address_of(message_receiver& receiver) noexcept {
   return reinterpret_cast<std::uint64_t>(&receiver);
 }
 
-// A queue gives its messages to this, see io_queue::set_receiver(). It has no data, and so one
-// object is enough for all queues.
+// Passes each message of a queue on to its receiver. Give it to io_queue::set_receiver(). It has no
+// data, so one object is enough for all queues.
 class postman final : public message_receiver {
  public:
   void on_message(const message& arrived) override {

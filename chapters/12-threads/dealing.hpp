@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // One worker accepts for all of them, and deals the clients out by messages.
-// Owns     a client that has arrived and that nobody has taken yet.
-// Lifetime dealer and arrivals outlive every thread.
+// Owns     arrivals: the clients that have arrived and that next() has not returned yet.
+// Lifetime the dealer and all arrivals must outlive every thread.
 // Threads  dealer: its own worker's thread. arrivals: the thread of the worker that they are for.
-// Errors   hand_over() is false if the message is refused. std::system_error: there is no room to
-//          send it, or no ring for the dealer.
+// Errors   hand_over() is false if the message is refused. std::system_error if there is no room
+//          to send it, or if the dealer's ring cannot be made.
 // Rule     a client is in exactly one place: with the dealer, in a message, or with a worker. No
 //          worker leaves its loop while a message may be on its way to it.
 // See      io_uring_prep_msg_ring(3)
@@ -48,7 +48,8 @@ class arrivals final : public message_receiver {
   // accepted got = co_await here.next(): as from an accept. -ECANCELED: no other client will come.
   [[nodiscard("it waits when it is awaited")]] next_client next() noexcept;
 
-  // A message's value is a descriptor, or this, which says that `sent` clients were dealt in all.
+  // A message's value is a client's descriptor, or no_more_than(sent), where `sent` is the number
+  // of all clients that were dealt to this worker.
   [[nodiscard]] static constexpr std::int32_t no_more_than(std::int32_t sent) noexcept {
     return ~sent;  // ~ turns a count into a negative number, and that into the count
   }
@@ -88,7 +89,7 @@ class arrivals final : public message_receiver {
 
   io_queue& queue_;
   std::list<common::unique_fd> waiting_;
-  std::int32_t come_ = 0;   // clients
+  std::int32_t come_ = 0;   // how many have come
   std::int32_t sent_ = -1;  // how many come in all; negative as long as that is not known
   bool is_expecting_ = false;
   std::coroutine_handle<> consumer_;

@@ -25,7 +25,7 @@ struct lab_client {
   };
 
   common::unique_fd socket;
-  std::vector<std::byte> own;  // without a pool
+  std::vector<std::byte> own;  // the client's buffer with --one-shot; otherwise empty
   std::deque<piece> unsent;    // the first one is being sent
   bool receives = false;
   bool has_ended = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the laboratory does for one client: one recv for all bytes or one for each message, and a
-// send for whatever has come.
+// The laboratory's echo. Each client has one recv for all bytes, or one for each message, and a
+// send for the bytes that have come.
 // Owns     the buffers that clients share.
-// Lifetime the ring outlives it; it outlives every request of a client.
+// Lifetime the ring must outlive it. It must outlive every request of a client.
 // Threads  the one that runs the ring.
 // Errors   the client's own state says how it has ended.
 // Rule     each client has at most one send in flight, so that bytes stay in order.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A ring by which threads that have no ring of their own send messages.
 // Owns     the ring, at which no thread waits and to which no message is sent.
-// Lifetime it outlives every send().
+// Lifetime it must outlive every send().
 // Threads  any. One thread at a time uses the ring, for one system call.
 // Errors   the constructor throws std::system_error. send() does not fail: if the kernel has no
 //          memory, it tries again; if io_uring is not permitted any more, it ends the program.

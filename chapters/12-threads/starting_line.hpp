@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Makes threads wait until all of them are ready, or until one of them says that it cannot start.
+// Makes threads wait until each of them is ready or has said that it cannot start.
 // Owns     a mutex and a condition variable.
-// Lifetime it outlives every thread that has arrived.
+// Lifetime it must outlive every thread that arrives.
 // Threads  any.
 // Rule     the result is decided once, by the last thread to arrive, and is the same for all.
 #pragma once

@@ -5,9 +5,9 @@
 //          and joins the threads.
 // Threads  schedule(): any.
 // Errors   the constructor throws std::system_error if the system has no thread left.
-// Rule     a scheduled coroutine stays on the pool's threads until it awaits something elsewhere.
-//          The queue needs no bound and no memory: its places are in the frames that wait, and the
-//          code that makes the frames bounds their number.
+// Rule     a scheduled coroutine stays on its thread until it awaits something that resumes it on
+//          another one. The queue needs no bound and no memory of its own, because its places are
+//          in the frames that wait. The code that makes the frames bounds their number.
 #pragma once
 
 #include <condition_variable>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a head says about the end of its body.
+// Where the body of a request ends, as the request's head says it.
 // See      rfc9112, sections 6.1 and 6.3; rfc9110, section 8.6
 #pragma once
 
@@ -13,20 +13,20 @@ namespace uring::http {
 
 struct body_framing {
   body_end ends = body_end::none;
-  std::uint64_t bytes = 0;  // if counted
+  std::uint64_t bytes = 0;  // only if `ends` is counted
 
   [[nodiscard]] bool has_body() const noexcept { return ends == body_end::chunked || bytes > 0; }
 };
 
-// What the two fields about the body's end say. Each field may be on several lines.
+// The content of Content-Length and Transfer-Encoding. Each field may be on several lines.
 struct framing_fields {
   bool has_length = false;       // there is a Content-Length
   bool is_length_clear = true;   // all of its values are numbers, and all are the same
   std::uint64_t length = 0;      // that number
   bool has_coding = false;       // there is a Transfer-Encoding
   bool is_chunked_last = false;  // the last coding is chunked
-  int chunked = 0;               // how often chunked is among the codings,
-  int others = 0;                // and how many others there are
+  int chunked = 0;               // how often chunked is among the codings
+  int others = 0;                // how many other codings there are
 
   void on_content_length(std::string_view list) noexcept {
     std::optional<std::string_view> element = next_of_list(list);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The parts of a file that a Range field asks for: "bytes=0-99,-100".
-// Rule     a client that asks for too much, or not in this form, gets the whole file: no error.
+// Rule     a client that asks for too many ranges, or not in this form, gets the whole file.
 // See      rfc9110, sections 14.1 and 14.2
 #pragma once
 
@@ -34,7 +34,7 @@ struct ranges_read {
   std::size_t count = 0;  // of the ranges that begin within the file, in the order asked for
 };
 
-// A number that does not fit is larger than every file.
+// A number that does not fit into 64 bits counts as larger than every file.
 [[nodiscard]] inline std::optional<std::uint64_t> read_position(std::string_view digits) {
   if (digits.empty() || !std::ranges::all_of(digits, is_digit)) return std::nullopt;
   return read_number(digits, 10).value_or(std::numeric_limits<std::uint64_t>::max());
@@ -59,7 +59,7 @@ struct ranges_read {
   return byte_range{.first = *begin, .last = std::min(end.value_or(size - 1), size - 1)};
 }
 
-// The value of a Range field, for a file of `size` bytes.
+// Reads the value of a Range field, for a file of `size` bytes. Stores the ranges in `into`.
 [[nodiscard]] inline ranges_read read_byte_ranges(std::string_view value, std::uint64_t size,
                                                   std::span<byte_range> into) {
   const std::size_t equals = value.find('=');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 13-costs: counts what parsing and answering takes from the heap, and what a connection keeps.
+// 13-costs: counts heap allocations for each request, and the bytes that a connection keeps.
 //
 //   ./course run 13:costs
 #include <algorithm>

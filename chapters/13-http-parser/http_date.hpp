@@ -94,7 +94,7 @@ constexpr void write_at(date_text& text, std::size_t at, std::int64_t number, st
   return ((days * 24 + hour) * 60 + minute) * 60 + second;
 }
 
-// Completes a year of which two digits are known: it is no more than 50 years after `now`.
+// Completes a year whose last two digits are known. The result is at most 50 years after `now`.
 [[nodiscard]] constexpr int complete_year(int last_two_digits, std::int64_t now) noexcept {
   const auto today =
       std::chrono::floor<std::chrono::days>(std::chrono::sys_seconds{std::chrono::seconds{now}});
@@ -116,7 +116,7 @@ constexpr void write_at(date_text& text, std::size_t at, std::int64_t number, st
 }
 
 // Reads any of the three forms. The second has two digits for the year, and needs `now` for that.
-// Nobody checks that the day of the week belongs to the date.
+// A day of the week that does not belong to the date is no error.
 [[nodiscard]] constexpr std::optional<std::int64_t> read_http_date(std::string_view text,
                                                                    std::int64_t now) {
   const bool has_short_day = std::ranges::any_of(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a parser says about bytes, as text. It must be the same for every way to cut them.
+// Writes the parser's results as text. The text must be the same however the bytes are cut.
 // Owns     the bytes that were not taken. Each piece gets new memory of exactly the right size, so
 //          that AddressSanitizer finds a parser that reads behind the bytes.
-// Lifetime the limits outlive it.
+// Lifetime the limits must outlive it.
 #pragma once
 
 #include <array>

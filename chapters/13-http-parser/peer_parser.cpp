@@ -12,7 +12,7 @@
 
 namespace {
 
-// What a server would keep: the places of the target, the names and the values.
+// Counts the parts that a server would keep: the target, the names and the values.
 struct noted {
   std::size_t parts = 0;
   std::size_t bytes = 0;

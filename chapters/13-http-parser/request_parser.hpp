@@ -2,8 +2,8 @@
 // Parses HTTP/1.1 requests out of the bytes of a connection, however TCP cuts them into pieces.
 // Owns     counts, positions, and the view for data(), through which it never reads. The caller
 //          owns the bytes, and may move them between two calls.
-// Lifetime the limits outlive it. What a call returns is a part of the bytes that it was given: it
-//          is valid until those bytes are moved or overwritten.
+// Lifetime the limits must outlive it. The views that a call returns are parts of the bytes that it
+//          was given: they are valid until those bytes are moved or overwritten.
 // Threads  one at a time.
 // Errors   once a request is refused, each next() returns refused, and why() tells the reason.
 // Rule     the answer does not depend on how the bytes are cut into calls.

@@ -6,13 +6,13 @@
 
 namespace uring::http {
 
-// What a load generator sends: it asks for one file, again and again.
+// The request of a load generator, which asks for one file again and again.
 inline constexpr std::string_view sample_of_load =
     "GET /index.html HTTP/1.1\r\n"
     "Host: 127.0.0.1:9000\r\n"
     "\r\n";
 
-// What a browser sends: it says more about itself.
+// The request of a browser, which says more about itself.
 inline constexpr std::string_view sample_of_browser =
     "GET /chapters/13-http-parser/?from=home HTTP/1.1\r\n"
     "Host: 127.0.0.1:9000\r\n"

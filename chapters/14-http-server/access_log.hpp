@@ -2,13 +2,15 @@
 // Writes a line for each answer, in the common log format: address, time, request line, status,
 // bytes of the body. Lines are collected, and written from time to time by the ring, so that no
 // request waits for the log's disk.
-// Owns     the file, and the lines that are not written yet: at most lines_bytes_max of them.
+// Owns     the file, and the lines that are not written yet: about lines_bytes_max bytes at most.
+// Lifetime the counters must outlive it, and it must outlive every task of write_out().
 // Threads  the one that runs the queue. Several threads may write one file: each write is of whole
 //          lines, and goes to the end (O_APPEND).
 // Errors   std::system_error if the file cannot be opened. A line for which there is no room is
 //          lost, and counted; so are lines that cannot be written.
-// Rule     the log has only printable text of what a client has sent. A dash stands for a request
-//          that was refused. No client can end the quotes around its request line, or its line.
+// Rule     of a client's bytes, the log has only printable ones, and escapes the others. So no
+//          client can end the quotes around its request line, or start a line. A dash stands for
+//          bytes that are no valid request.
 #pragma once
 
 #include <arpa/inet.h>
@@ -101,7 +103,7 @@ class access_log {
   }
 
   // Writes the lines collected so far. While this waits for the disk, more may be added. If the
-  // source is canceled, the lines that are left are lost.
+  // source is canceled, the lines that are left are lost, and counted.
   task<> write_out(cancel_source& source) {
     const std::string now = std::exchange(lines_, {});
     std::span<const std::byte> left = std::as_bytes(std::span{now});

@@ -3,7 +3,7 @@
 // answers about files are in file_head.hpp.
 // Errors   response_writer::ok() is false if the room was too small: answer_head_bytes_max is
 //          enough for all of these but a redirect.
-// Rule     the fields stand in one order, so that two servers answer the same bytes.
+// Rule     the fields always have the same order, so that ours and 14's peers send the same bytes.
 // See      rfc9110, sections 8 and 15; rfc9112, section 9.3
 #pragma once
 
@@ -93,8 +93,8 @@ inline void write_short_answer(response_writer& to, int status, const answer_fra
 
 // ---- a folder without its slash ----
 
-// Escapes all bytes of the path that might have a special meaning, so that an answer does not
-// repeat what a client sent as it was.
+// Escapes all bytes of the path that might have a special meaning, because an answer must not
+// repeat such bytes of a client unchanged.
 [[nodiscard]] inline std::string percent_encoded(std::string_view path) {
   constexpr std::string_view stands_for_itself =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";

@@ -2,8 +2,8 @@
 // One client's connection, as bytes that come and go. It waits for the client, and knows nothing
 // about HTTP.
 // Owns     the stream of received bytes, those not read yet, those to be sent, and the time limit.
-// Lifetime it must not move from the first wait until end() has completed. Site, source and socket
-//          outlive it.
+// Lifetime it must not move from the first wait until end() has completed. The site, the source and
+//          the socket must outlive it.
 // Threads  the one that runs the queue.
 // Errors   a wait returns false if the client is lost, has ended its stream, or is out of time.
 // Rule     while we wait for the client, no buffer of the pool is held for it: neither by our code
@@ -46,7 +46,7 @@ struct client_link {
   buffer_pool& pool;
   cancel_source& given_up;
   recv_stream arriving;
-  bool is_ending = false;  // its time is up: if there is another request, that one is the last
+  bool is_ending = false;  // the client's time is up, so the next request, if any, is the last one
 
   // Waits for bytes, until limit.source() is canceled: received got = co_await link.next();
   [[nodiscard]] auto next() {

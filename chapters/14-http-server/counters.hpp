@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the server has done. Each of its threads counts, and the sums are made on request.
+// Counts what the server has done. Each thread counts by itself, and to_text() adds the counts up.
 // Threads  each counts in an object of its own; any may read. A sum may be a moment old.
 // Rule     only one thread writes a counter, so a load and a store are enough, and no other
 //          thread's counter is in the same cache line.

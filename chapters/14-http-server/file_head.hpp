@@ -21,7 +21,7 @@ inline void add_validators(response_writer& to, const file_validators& has) {
   to.field("ETag", has.tag()).field("Last-Modified", has.modified_text());
 }
 
-// Everything that stays the same from one 200 to the next: a cache keeps it.
+// The fields that are the same in every 200 for one version of a file, so that a cache keeps them.
 inline void add_fields_of_file(response_writer& to, std::string_view type, std::uint64_t bytes,
                                const file_validators& has) {
   to.field("Content-Type", type).field("Content-Length", bytes);

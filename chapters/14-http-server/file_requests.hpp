@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
-// What is asked of the kernel about files, so that a file that does not answer delays one client.
+// Requests that open and read files, made so that a file system that does not answer delays only
+// the clients that ask for its files.
 // Owns     nothing.
-// Lifetime what is passed by reference, and the bytes, live until the request has completed.
+// Lifetime what is passed by reference, and the bytes, must live until the request has completed.
 // Threads  the one that runs the queue.
-// Errors   the io_result's. -ECANCELED: the source was canceled, and the kernel could end the wait.
-// Rule     the kernel tries a request first inside io_uring_enter, where FUSE waits for its daemon,
-//          and all clients of this thread with it. With IOSQE_ASYNC a thread of the kernel waits
-//          instead. A read of a disk never waits inside, and one of cached pages completes there.
-//          Not bounded: a wait that no signal interrupts, such as for a daemon that has taken the
-//          request and ignores FUSE_INTERRUPT. It keeps its client, and a thread of the kernel,
+// Errors   the result is an io_result. It is -ECANCELED if the source was canceled and the kernel
+//          could end the wait.
+// Rule     the kernel tries a request first inside io_uring_enter. For a FUSE file system it waits
+//          there for the daemon, and all clients of this thread wait with it. With IOSQE_ASYNC a
+//          thread of the kernel waits instead. Reads of a disk do not need that flag: they never
+//          wait inside, and a read of cached pages completes there.
+//          A wait that no signal interrupts has no time limit: for example, if a daemon has taken
+//          the request and ignores FUSE_INTERRUPT. The client and a thread of the kernel then wait
 //          until the daemon answers or is gone. If kernel_threads_max opens wait, no other file
-//          can be opened: it is answered with 503 at its time limit, or comes from the cache. A
-//          close() is no request: FUSE's daemon has to answer it, and delays all if it does not.
+//          can be opened: a request for one gets 503 at its time limit, unless the cache has it.
+//          close() is a system call here. FUSE's daemon has to answer it, too, and if it does not,
+//          all clients of this thread wait.
 // See      io_uring_sqe_set_flags(3), io_uring_register_iowq_max_workers(3)
 #pragma once
 
@@ -30,8 +34,9 @@
 
 namespace uring::http {
 
-// For opens, and as many for reads, of each thread of ours. The kernel starts only as many as wait
-// at the same time. Its own limit is four for each processor, and nearly none for reads.
+// The limit of kernel threads for the opens of one of our threads, and again for its reads. The
+// kernel starts only as many threads as requests wait at the same time. Without this call, its
+// limit is four for each processor, and nearly none for reads.
 inline constexpr unsigned kernel_threads_max = 64;
 
 // Call it on the thread that submits.
@@ -41,7 +46,7 @@ inline void allow_kernel_threads(io_queue& queue) {
   if (result < 0) common::throw_error(result, "io_uring_register_iowq_max_workers");
 }
 
-// No file system is known yet, so it may be any.
+// IOSQE_ASYNC, because before the open we do not know whether the file system is FUSE.
 inline auto openat2_op(const io_handle& io, int folder, const char* path, ::open_how& how) {
   return with_flags(
       io_request{io, [=, to = &how](

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which of a file's bytes a GET or HEAD is answered with, and under which status.
+// Selects the bytes of a file for the answer to a GET or HEAD, and the answer's status.
 // Errors   none: 412 and 416 are answers.
 // Rule     one range is served. To a request for several we answer with the whole file, as the RFC
 //          allows, because such requests are an old way to keep a server busy.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes the answers to one client, each after those that wait to be sent.
-// Lifetime site and link outlive it.
+// Writes the answers to one client into link.out, each after those that wait there to be sent.
+// Lifetime the site and the link must outlive it.
 // Threads  the one that runs the queue.
 // Errors   an answer that does not fit into a whole block becomes a 500.
 // Rule     an answer is counted and logged when it is written. No answer follows the one that says
@@ -109,7 +109,8 @@ class http_answers {
     });
   }
 
-  // Answers bytes that are no request, or came too late, and after which none can be found.
+  // Answers bytes that are no valid request, or a request that came too late. This is the last
+  // answer, because we do not know where another request would begin.
   void refuse_all(int status) {
     is_over_ = true;
     response_writer writer{link_.out.room()};

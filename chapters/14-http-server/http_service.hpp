@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The service of one thread: it accepts clients, serves them, and stops in an orderly way.
 // Owns     its listener, and every connection until it has ended.
-// Lifetime context, site and `stop_fd` outlive it.
+// Lifetime the context, the site and `stop_fd` must outlive it.
 // Threads  the one that runs the context.
 // Errors   serve_until_stopped() throws std::system_error if the listener or the ring is broken.
 // Rule     it has at most connections_max + 1 clients: if it is full, it accepts one more, and ends
-//          the client that was idle for longest. If none is idle, the new client waits, and all
-//          others wait in the kernel's backlog. Therefore it accepts one client at a time: in one
-//          turn, a multishot accept takes as many as the backlog has.
+//          the client that has been idle for longest. If none is idle, the new client waits, and
+//          all others wait in the kernel's backlog. So it accepts one client at a time, because a
+//          multishot accept could take all clients of the backlog in one turn.
 #pragma once
 
 #include <poll.h>
@@ -99,7 +99,8 @@ class http_service {
 
   [[nodiscard]] bool is_full() const noexcept { return count_ >= site_.options.connections_max; }
 
-  // Ends the client that was idle for longest, and waits for one to leave, but not for long.
+  // Ends the client that has been idle for longest. Waits until any client has left, or until
+  // accept_retry_ms is over, because other programs may free descriptors, too.
   task<> make_room() {
     if (site_.limits.end_longest_idle()) site_.counted_here.add(counted::evicted_idle);
     cancel_source pause{child_of{accepting_}};
@@ -118,7 +119,7 @@ class http_service {
     if (until_one_leaves_ != nullptr) until_one_leaves_->cancel();
   }
 
-  // The only timer: it checks the limits of all clients, and waits while there are no clients.
+  // One timer checks the time limits of all clients. Without clients, it waits for the first one.
   task<> sweep() {
     while (!over_.is_canceled()) {
       if (count_ == 0) {
@@ -133,7 +134,7 @@ class http_service {
     }
   }
 
-  // The lines that are left at the end are for write_last_lines().
+  // Writes the log from time to time. write_last_lines() writes the lines that are left at the end.
   task<> write_log() {
     for (;;) {
       (void)co_await timeout_op(over_, site_.log.is_open() ? log_period_ms : log_never_ms);

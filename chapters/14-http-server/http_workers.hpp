@@ -2,7 +2,7 @@
 // The whole server: chapter 12's workers, each with a service of its own. They share the port, the
 // root's descriptor, the counters, and nothing that has to be locked.
 // Owns     root, options, counters and workers.
-// Lifetime the stop signal outlives it. It belongs to one run().
+// Lifetime the stop signal must outlive it. Call run() only once: it uses up the listeners.
 // Threads  as workers.hpp says. Only a worker's own thread uses what its clients need.
 // Errors   as workers::run(); std::system_error if there is no such root.
 #pragma once
@@ -39,7 +39,7 @@ namespace uring::http {
 struct http_worker_options {
   std::size_t threads = 1;
   ring_options ring;
-  buffer_options buffers;  // for each
+  buffer_options buffers;  // for each worker
   http_options http;
 };
 
@@ -75,7 +75,7 @@ class http_workers {
                   "setsockopt(TCP_NODELAY)");
   }
 
-  // A worker's thread, from its first turn to its last.
+  // Serves clients on a worker's own thread until the stop, with objects that only it uses.
   void serve(worker& own, std::size_t index, common::unique_fd listener) {
     io_context& context = own.context();
     allow_kernel_threads(context);

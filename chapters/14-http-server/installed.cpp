@@ -77,7 +77,7 @@ files::path find_program(const std::string& name) {
                            "install " + name + ")"};
 }
 
-// Whether somebody listens there.
+// Whether a server listens at this address.
 bool is_up(const ::sockaddr_in& at) {
   const common::unique_fd probe{
       common::check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};

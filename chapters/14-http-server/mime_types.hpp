@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The value of Content-Type for a file, by the ending of its name.
 // Lifetime the result is static text.
-// Rule     a file whose ending is not in the table is just bytes: a browser saves it, and never
-//          runs it.
+// Rule     a file whose ending is not in the table is sent as bytes of no known type: a browser
+//          saves it, and never runs it.
 // See      rfc9110, section 8.3; the registry at iana.org/assignments/media-types
 #pragma once
 

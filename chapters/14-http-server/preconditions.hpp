@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether a client that has a version of the file already needs it again.
+// Decides whether a client that already has a version of the file needs it again.
 // Errors   none: an invalid date is ignored. An invalid list of tags has no tag in it, so such an
 //          If-Match gets 412.
 // Rule     an entity tag counts more than a date. The fields are checked in the RFC's order.
@@ -23,8 +23,8 @@ enum class precondition {
   fails,         // 412: the client wanted another version, or none
 };
 
-// Whether If-Match or If-None-Match has the tag; nothing if the head has no such field. All lines
-// of such a field are one list, so the tag may be on any of them (rfc9110, 5.3).
+// Whether If-Match or If-None-Match has the tag. The result is empty if the head has no such field.
+// All lines of such a field are one list, so the tag may be on any of them (rfc9110, 5.3).
 [[nodiscard]] inline std::optional<bool> has_tag_in(const request_head& head, std::string_view name,
                                                     std::string_view tag,
                                                     tag_comparison how) noexcept {
@@ -35,7 +35,7 @@ enum class precondition {
   return has_it;
 }
 
-// What the two fields about dates say: nothing if the field is missing, is no date, or is on
+// The date in the field `name`. The result is empty if the field is missing, is no date, or is on
 // several lines, because a list of dates is no date (rfc9110, 13.1.3).
 [[nodiscard]] inline std::optional<std::int64_t> date_in(const request_head& head,
                                                          std::string_view name,
@@ -65,8 +65,8 @@ enum class precondition {
 }
 
 // The client has a part of a file, and asks for another part *if* it is of the same version. A date
-// proves that only if the file was not changed in the last second: within it there may be two
-// versions.
+// proves that only if the file was not changed in the last second, because a file may have two
+// versions within the same second.
 [[nodiscard]] inline bool part_is_of_this_version(const request_head& head,
                                                   const file_validators& has,
                                                   std::int64_t now_s) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a client has sent and nobody has read yet. It stays where the kernel has put it if that is
-// possible, and is otherwise copied to memory of our own.
+// The bytes that a client has sent and that were not parsed yet. If possible, they stay in the
+// buffer where the kernel has put them; otherwise they are copied to memory of our own.
 // Owns     the buffer of the pool that it reads from, or the copy.
 // Lifetime a view of rest() is valid until the next take() or keep().
 // Threads  the one that runs the queue.
@@ -19,10 +19,10 @@ namespace uring::http {
 
 class request_input {
  public:
-  // What has not been read. The reader removes from its front.
+  // The bytes that were not read yet. The reader removes bytes from the front of this view.
   [[nodiscard]] std::string_view& rest() noexcept { return rest_; }
 
-  // Adds what has come to the end of the rest.
+  // Adds the bytes of `got` to the end of the rest.
   void take(received got) {
     const std::string_view more = text_of(got);
     if (rest_.empty()) {
@@ -41,7 +41,7 @@ class request_input {
     append(text_of(got));
   }
 
-  // Returns the buffer to the pool. What has not been read is copied before that.
+  // Copies the bytes that were not read yet, and returns the buffer to the pool.
   void keep() {
     if (!lease_) return;
     copy_.assign(rest_);
@@ -49,7 +49,7 @@ class request_input {
     lease_ = {};
   }
 
-  // Drops the rest: nobody will read it.
+  // Drops the rest, if it will not be read any more.
   void drop() noexcept {
     rest_ = {};
     copy_ = {};

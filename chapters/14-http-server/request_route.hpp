@@ -23,7 +23,7 @@ enum class resource { none, file, counters, echo };
 
 struct route {
   resource what = resource::none;
-  int status = 200;             // if `what` is none: of the answer
+  int status = 200;             // of the answer, if `what` is none
   std::string_view allow = {};  // if the status is 405
   std::string_view path = {};   // plain: decoded, without dots, begins with a slash
 };
@@ -37,7 +37,7 @@ struct handler {
   std::string_view allow;
 };
 
-// No file can have these names: the folder "-" of a root is hidden by them.
+// These paths hide the files of a root that have the same names: counters and echo in a folder "-".
 inline constexpr std::array handlers{
     handler{"/-/counters", resource::counters, allow_reading},
     handler{"/-/echo", resource::echo, allow_posting},

@@ -13,7 +13,7 @@
 
 namespace {
 
-// As in chapter 10, for each worker; a buffer has room for a head of any browser.
+// For each worker. A buffer has room for the head of any browser's request.
 constexpr uring::buffer_options pool{.count = 1024, .bytes = 4096};
 constexpr uring::ring_options queues{.mode = uring::ring_mode::defer, .cq_entries = 16'384};
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The answer to a request that has to wait for its body or for a file on the disk. It may take a
-// frame, and memory of its own; requests that are answered at once never come here.
+// coroutine frame, and memory of its own: requests that are answered at once never come here.
 // Owns     the bytes of the request's head, because those in the buffer may be gone after a wait.
-// Lifetime everything that it is made of outlives the task.
+// Lifetime everything that the constructor takes must outlive the task of run().
 // Threads  the one that runs the queue.
 // Errors   none: returns false if the connection is over, whether or not a last answer was written.
 // Rule     a body is read to its end before the answer is written, so that the next request can be
@@ -62,7 +62,7 @@ class slow_answer {
  private:
   // False if the connection is over: the client left, or was refused.
   task<bool> read_body(const request_head& head, const route& to) {
-    if (head.expects != expectation::none) {  // if unknown, nothing is routed: 417
+    if (head.expects != expectation::none) {  // if it is unknown, `to` is a refusal: 417
       if (to.what == resource::none) {
         answers_.next_is_last();
         answers_.refuse(head, to);

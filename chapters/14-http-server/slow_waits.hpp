@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Waits that take a frame, because something came late, short or not at all. A quick client never
-// needs them.
-// Lifetime the link outlives the task.
+// Waits for bytes that come late, in part, or not at all. Each is a task with a frame of its own,
+// which a quick client never needs.
+// Lifetime the link must outlive the task.
 // Threads  the one that runs the queue.
 // Errors   false: the client is lost, has ended its stream, or is out of time.
 // Rule     while we wait for the client, no buffer of the pool is held for it: neither by our code
@@ -46,7 +46,8 @@ inline task<bool> look_once_more(client_link& link) {
   co_return link.took(std::move(got));
 }
 
-// A wait brought no bytes but `error`, or 0 for the stream's end. Waits again if bytes may come.
+// A wait has brought no bytes. `error` says why; it is 0 at the end of the client's stream. Waits
+// again if more bytes may come.
 inline task<bool> receive_after(client_link& link, int error) {
   for (;;) {
     received got{.result = io_result{-EAGAIN}, .lease = {}};
@@ -66,7 +67,7 @@ inline task<bool> receive_after(client_link& link, int error) {
   }
 }
 
-// Waits for the next bytes, whatever comes first. For callers that can afford a frame.
+// Waits for the next bytes. For callers that can afford a coroutine frame.
 inline task<bool> receive(client_link& link) {
   received got = co_await link.next();
   const int error = got.result.error();
@@ -94,7 +95,7 @@ inline task<bool> send_rest(client_link& link, io_result sent) {
     const io_result more =
         co_await send_op(link.limit.source(), link.socket, std::as_bytes(std::span{left}));
     if (more.is_passing()) continue;
-    if (more.error() == ECANCELED) reset_connection(link.socket);  // half of it must not look whole
+    if (more.error() == ECANCELED) reset_connection(link.socket);  // a part must not look whole
     if (!more) co_return false;
     left.remove_prefix(more.count());
   }
@@ -114,7 +115,7 @@ inline task<bool> send_out(client_link& link) {
 // Ends our side, and reads until the client has ended its own. With bytes unread, close() would
 // send a reset, which overtakes the answer.
 inline task<> say_goodbye(client_link& link) {
-  (void)::shutdown(link.socket, SHUT_WR);  // by the ring, it would wait behind opens of files
+  (void)::shutdown(link.socket, SHUT_WR);  // a request for it would wait behind opens of files
   link.limit.start(wait_for::goodbye);
   link.input.drop();
   std::size_t left = goodbye_bytes_max;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a server waits for, how long it waits, and the clock that measures this.
+// The kinds of waits of a server, their lengths, and the clock that measures them.
 #pragma once
 
 #include <time.h>
@@ -20,7 +20,8 @@ using limit_clock = std::chrono::steady_clock;
                                  std::chrono::nanoseconds{now.tv_nsec}};
 }
 
-// What the server waits for. Each has a length of its own.
+// The things that the server waits for, each with a length of its own: the first byte of a request,
+// the rest of its head, its body, the disk, room in the socket for an answer, the client's FIN.
 enum class wait_for : std::size_t { request, head, body, file, room, goodbye };
 inline constexpr std::size_t wait_kinds = 6;
 

@@ -2,7 +2,7 @@
 // Turns errno into a message that a reader can act on.
 // Errors   all functions but those that describe or classify throw std::system_error, whose what()
 //          begins with `tried`.
-// Rule     -1 and errno exist only beside the call that failed; call these before anything else.
+// Rule     call these right behind the call that failed, because any other call may change errno.
 // See      errno(3)
 #pragma once
 
@@ -20,7 +20,7 @@ namespace common {
 // The same for a call that returns its error instead, as -errno or as errno.
 [[noreturn]] void throw_error(int error, std::string_view tried);
 
-// Passes on what a system call returned, or throws if that was -1.
+// Returns the result of a system call, or throws if it is -1.
 template <typename Result>
 Result check(Result result, std::string_view tried) {
   if (result == -1) throw_errno(tried);

@@ -4,7 +4,7 @@
 // Lifetime every variable given to add() must live until parse() has returned.
 // Threads  main(), before any other thread.
 // Errors   parse() prints a sentence for a bad flag and gives exit code 2; nothing throws.
-// Rule     CLI11 stays behind this header: including it costs every program a second of compiling.
+// Rule     only flags.cpp includes CLI11, because each file that does compiles a second longer.
 #pragma once
 
 #include <cstdint>

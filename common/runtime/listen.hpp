@@ -28,7 +28,7 @@ struct listen_options {
 [[nodiscard]] unique_fd listen_on(const std::string& host, std::uint16_t port,
                                   const listen_options& options = {});
 
-// Of a socket that is bound: the port that the kernel chose, if it was asked for 0.
+// The port of a socket that is bound. The kernel has chosen it if listen_on() was given port 0.
 [[nodiscard]] std::uint16_t port_of(int socket);
 
 }  // namespace common

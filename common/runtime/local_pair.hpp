@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Two connected stream sockets, for programs that show what a socket does without a network.
-// Owns     both.
+// Owns     both sockets.
 // Errors   std::system_error.
 // See      socketpair(2)
 #pragma once
@@ -26,7 +26,7 @@ struct local_pair {
     theirs = unique_fd{fds[1]};
   }
 
-  // Sends what a recv on `ours` will find. A short text fits whole.
+  // Sends `text`, which a recv on `ours` will find. Only a short text is sure to be sent whole.
   void say(std::string_view text) const {
     check(::send(theirs.get(), text.data(), text.size(), MSG_NOSIGNAL), "send");
   }

@@ -2,7 +2,8 @@
 // One line on stderr, whole even when many threads write.
 // Threads  any.
 // Errors   none: a log that cannot be written is dropped.
-// Rule     log what ended or was refused, once an episode; never log and carry on as if it worked.
+// Rule     log once that something has ended or was refused. Never log an error and then go on as
+//          if there were none.
 #pragma once
 
 #include <string_view>

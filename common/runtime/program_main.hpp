@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The main() that the programs of the course share: flags, signals, exit codes.
-// Lifetime the stop_signal lives until `serve` has returned.
+// Lifetime the stop_signal that `serve` is given lives until `serve` has returned.
 // Threads  call it from main(), before any other thread exists.
-// Errors   0 when the work returned; 2 and a sentence for a bad flag; 1 and a sentence for anything
-//          the work throws, such as a port in use.
+// Errors   the exit code is 0 if the work has returned, 2 (with a sentence) for a bad flag, and 1
+//          (with a sentence) for an exception of the work, such as that of a port in use.
 // Rule     SIGPIPE is ignored: write(2) and splice(2) to a closed peer would end the process.
 #pragma once
 

@@ -36,8 +36,8 @@ struct advice {
 
 [[nodiscard]] machine read_machine();
 
-// What a positive errno of io_uring_setup means on that machine; nothing for an errno that the
-// machine does not explain, such as EINVAL.
+// What a positive errno of io_uring_setup means on this machine. The result is empty for an errno
+// that the machine does not explain, such as EINVAL.
 [[nodiscard]] std::optional<advice> advise_on_ring(int error, const machine& here);
 
 // Two fixes that fit other refusals as well.

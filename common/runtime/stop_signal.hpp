@@ -4,7 +4,7 @@
 // Lifetime make it before the first client is served; the handlers stay until it is destroyed.
 // Threads  fd(), wait() and request(): any.
 // Errors   the constructor throws std::system_error.
-// Rule     the second signal ends the process at once: the first one restores the default action.
+// Rule     a second signal ends the process at once, because the first restores the default action.
 // See      eventfd(2), signal-safety(7), pthread_sigmask(3)
 #pragma once
 
@@ -33,9 +33,9 @@ class stop_signal {
   unique_fd fd_;
 };
 
-// While it lives, its thread takes neither SIGINT nor SIGTERM. A thread that is started meanwhile
-// inherits that for good, so other threads run the handler, and its waits on a ring do not end with
-// EINTR.
+// While this object lives, its thread receives neither SIGINT nor SIGTERM. A thread that is started
+// meanwhile never receives them, because it inherits the mask. So other threads run the handler,
+// and the new thread's waits on a ring do not end with EINTR.
 class stop_signals_blocked {
  public:
   stop_signals_blocked();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// COURSE_TODO("06.2"): the body of a task that nobody has written yet.
+// COURSE_TODO("06.2") stands where you write the code of task 06.2.
 // Errors   prints the task, its title, file:line and page on stderr, flushed, then throws
 //          not_implemented. In a noexcept function that throw ends the process, after the message.
 // Rule     only starters hold it; ./course sync puts it there.

@@ -3,8 +3,8 @@
 // Owns     the descriptor; closes it when destroyed, assigned over or reset.
 // Lifetime as long as the object; get() lends the number, release() gives it away.
 // Threads  none: move it to the thread that uses it.
-// Errors   none: close(2) is called once and its result dropped. On Linux the number is gone even
-//          when close() fails, so a retry could close somebody else's descriptor.
+// Errors   none: close(2) is called once and its result dropped. On Linux the number is free even
+//          when close() fails, so a retry could close a new descriptor of another owner.
 // Rule     closing does not end a system call that another thread is blocked in; shutdown(2) does.
 #pragma once
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The result of an accept, and the class from which a service takes its clients.
 // Owns     the client that was accepted, if there is one.
-// Lifetime the source and the listener outlive accept_each.
+// Lifetime the source and the listener must outlive accept_each.
 // Threads  the one that runs the queue.
-// Errors   accepted::result.
+// Errors   accepted::result says how the accept ended.
 #pragma once
 
 #include <liburing.h>
@@ -21,7 +21,7 @@ struct [[nodiscard]] accepted {
   common::unique_fd client;
 };
 
-// Makes one accept after the other. Chapter 10 has another class with the same functions.
+// Each next() is one accept request. Chapter 10 has another class with these two functions.
 class accept_each {
  public:
   accept_each(cancel_source& waiting, int listener) noexcept

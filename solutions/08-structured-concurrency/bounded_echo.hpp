@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One client's echo, in which a deadline or a cancel ends every wait.
+// An echo in which a deadline or a cancel ends every wait. One object serves all clients.
 // Owns     nothing; each task of run() has a buffer in its frame.
 // Lifetime it must outlive the tasks that run() returns, and the sources must outlive it.
 // Threads  the one that runs the context.
@@ -31,7 +31,7 @@ class bounded_echo {
  public:
   static constexpr std::size_t buffer_bytes = 4096;
 
-  // A cancel of `waiting` ends waits for more bytes; one of `given_up` also ends waits for room.
+  // A cancel of `waiting` ends waits for bytes; a cancel of `given_up` also ends waits to send.
   bounded_echo(std::optional<std::chrono::nanoseconds> idle_timeout, cancel_source& waiting,
                cancel_source& given_up) noexcept
       : idle_timeout_{idle_timeout}, waiting_{waiting}, given_up_{given_up} {}
@@ -53,8 +53,8 @@ class bounded_echo {
   }
 
  private:
-  // Receives bytes that come in time. During a stop, receives what has arrived, and then EOF.
-  // A client that still takes its echo is not idle, so it gets the same time again.
+  // Receives bytes that come in time. After a cancel of waiting_, it receives only bytes that have
+  // arrived, and then 0. A client that still takes its echo is not idle, and gets more time.
   task<io_result> receive(int socket, std::span<std::byte> into) {
     std::optional<int> before;
     for (;;) {
@@ -70,8 +70,8 @@ class bounded_echo {
     co_return there.error() == EAGAIN ? io_result{0} : there;
   }
 
-  // Sends some of `data`; -ETIME if the client has taken nothing for idle_timeout. Nearly every
-  // send is done at once, and then needs no deadline.
+  // Sends some of `data`. The result is -ETIME if the client has taken nothing for idle_timeout.
+  // Nearly every send can be done at once, and then needs no deadline.
   task<io_result> send(int socket, std::span<const std::byte> data) {
     const io_result at_once =
         co_await send_op(given_up_, socket, data, MSG_NOSIGNAL | MSG_DONTWAIT);

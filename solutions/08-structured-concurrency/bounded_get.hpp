@@ -4,8 +4,8 @@
 // Owns     the connection, while it runs, and the body.
 // Lifetime the queue, `request` and the source must live until the task has ended.
 // Threads  the one that runs the queue; resolving a name blocks it.
-// Errors   those of http::get(), also when it was canceled (ECANCELED).
-// Rule     head and body are bounded, by head_bytes_max and body_bytes_max.
+// Errors   those of http::get(). A cancel is one of them (ECANCELED).
+// Rule     the head has at most head_bytes_max bytes, and the body body_bytes_max.
 // See      http_get.hpp of chapter 07
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace uring::http {
 
-// Where get() puts a body that is kept in memory.
+// get() writes the body into an object like this one, which keeps it in memory.
 class body_in_memory {
  public:
   static constexpr std::size_t body_bytes_max = 64 * 1024 * 1024;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Cancels the operations that were started through it, when it is asked to.
+// cancel() asks all operations that were started through this source to end.
 // Owns     nothing; it lists the operations that are in flight.
 // Lifetime it must outlive every operation that was started through it. Its parent and the queue
 //          must outlive it.
 // Threads  the one that runs the queue.
-// Errors   cancel() throws std::system_error if the ring takes no more requests; operations that it
-//          has not asked to end by then go on.
+// Errors   cancel() throws std::system_error if the ring takes no more requests. Then some of the
+//          operations may not have been asked to end, and these go on.
 // Rule     it stays canceled: later operations through it end at once with -ECANCELED.
 //          A cancel only asks a target to end. The target's own completion tells how it ended.
 //          A cancel does not find a request that waits in a link chain for the one before it.
@@ -30,7 +30,7 @@ namespace uring {
 // waits for something other than the kernel.
 class cancel_target : public list_link {
  public:
-  virtual void ask_to_end() = 0;  // may start a request; resumes nothing now
+  virtual void ask_to_end() = 0;  // may start a request, but must not resume a coroutine itself
 
  protected:
   ~cancel_target() { unlink(); }
@@ -57,7 +57,7 @@ class cancel_source final : public canceler, private cancel_target {
     // --8<-- [end:task-08-3]
   }
   ~cancel_source() {
-    // If the ring has failed, the frames and their operations were destroyed: none is in flight.
+    // If the ring has failed, frames were destroyed with operations that are still in the list.
     if (queue().in_flight() == 0) operations_.forget();
     assert(operations_.empty() && "an operation of this source is still in flight");
   }
@@ -78,7 +78,7 @@ class cancel_source final : public canceler, private cancel_target {
   // Keeps an operation that has just started in operations_, until its final completion.
   void watch(io_operation& started) noexcept override { operations_.push_back(started); }
 
-  // Calls ask_to_end() with each of operations_. An operation stays there until it completes.
+  // Calls ask_to_end() for each of operations_. An operation stays in the list until it completes.
   void ask_operations_to_end() {
     // --8<-- [start:task-08-3b]
     operations_.for_each([this](io_operation& each) { ask_to_end(each); });

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A request that ends when its time is up: submitted together with a timeout that is linked to it.
+// A request with a time limit. It is submitted together with a timeout that is linked to it.
 // Owns     the two operations and their timespec.
 // Lifetime it lives in the awaiting frame. The frame goes on only when the completions of both have
 //          come, because until then the kernel has their addresses.
 // Threads  the one that runs the queue.
-// Errors   the request's own result, but -ETIME if the deadline ended it. A request that had moved
-//          some bytes by then returns their count: no byte that was moved is lost.
-// Rule     not for multishot requests, see next_within.hpp; nor for IOSQE_ASYNC, because the kernel
-//          cancels the request only once, and cancel_reminder.hpp does not repeat that.
+// Errors   the request's own result, or -ETIME if the deadline ended the request. If the request
+//          had moved some bytes by then, the result is their count, so that no byte is lost.
+// Rule     not for multishot requests (chapter 10's next_within.hpp is for these) or IOSQE_ASYNC:
+//          a kernel thread may miss the timeout's cancel; cancel_reminder.hpp repeats only ours.
 // See      io_uring_prep_link_timeout(3)
 #pragma once
 
@@ -30,7 +30,7 @@ namespace uring {
 // The parts that do not depend on the request: two operations, and how many have not completed.
 class deadline_operations {
  public:
-  // If the request was canceled before it began, no part is started, and `done` keeps -ECANCELED.
+  // If the request's source is canceled already, no part is started: `done` keeps -ECANCELED.
   struct part : io_operation {
     explicit part(deadline_operations& of) noexcept : io_operation{&on_completion}, whole{of} {}
 
@@ -108,7 +108,7 @@ class [[nodiscard("submitted when awaited")]] deadline_awaiter {
  private:
   // Starts the request and its timeout, both in one submission. IOSQE_IO_LINK links a request to
   // the next one in the queue, which must be the timeout: io_uring_prep_link_timeout() with limit_
-  // and no flags. False if the request was canceled before it began: then no timeout is started.
+  // and no flags. False if io.start() refused the request: then the timeout is not started, either.
   bool start_both() {
     io_queue& queue = request_.io.queue();
     // --8<-- [start:task-08-4]
@@ -129,7 +129,7 @@ class [[nodiscard("submitted when awaited")]] deadline_awaiter {
   deadline_operations parts_;
 };
 
-// Without `at_most` there is no deadline.
+// co_await with_deadline(recv_op(…), at_most). If `at_most` is empty, there is no deadline.
 template <typename Prepare>
 auto with_deadline(const io_request<Prepare>& request,
                    std::optional<std::chrono::nanoseconds> at_most) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A server whose tasks form a tree. A stop cancels the tree from the top. The server runs an Echo
-// for each client that it gets from Clients.
+// A server whose tasks form a tree. A stop cancels the tree from the top. For each client that it
+// gets from Clients, the server runs Echo::run() in a task.
 // Owns     its listener, and every session until it has ended.
 // Lifetime the context and `stop_fd` must outlive it.
 // Threads  the one that runs the context.
@@ -30,7 +30,7 @@
 
 namespace uring {
 
-// Clients takes what a Listener's get() returns. The listener is reset when the accepting ends.
+// Clients is made from what Listener::get() returns. The listener is reset when the accepting ends.
 template <typename Echo, typename Clients = accept_each, typename Listener = common::unique_fd>
 class echo_service {
  public:
@@ -110,8 +110,8 @@ class echo_service {
   io_context& context_;
   Listener listener_;
   int stop_fd_;
-  scope sessions_{context_};                             // and the task that accepts clients
-  cancel_source waiting_{child_of{sessions_.source()}};  // for a client, or for a client's bytes
+  scope sessions_{context_};                             // the clients' and the accepting task
+  cancel_source waiting_{child_of{sessions_.source()}};  // ends waits for clients and their bytes
   cancel_source* until_one_leaves_ = nullptr;
   std::size_t left_ = 0;           // how many clients have left
   std::size_t left_at_limit_ = 0;  // what left_ was when the last accept found no descriptor

@@ -3,7 +3,7 @@
 // Owns     every connection while it is used, and the results.
 // Lifetime `context` must outlive it.
 // Threads  the one that runs `context`; resolving a name blocks it.
-// Errors   a fetch that failed has a sentence in its result; nothing throws for that.
+// Errors   a fetch that failed has a sentence in its result; run() does not throw for that.
 // Rule     a deadline or a cancel ends a fetch at any point, because every operation in it was
 //          started through one source.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Awaits a cleanup at the end of a coroutine, however it ends: a destructor cannot co_await.
+// Awaits a cleanup after a task, however the task ends, because a destructor cannot co_await.
 // Owns     both tasks.
-// Lifetime what they refer to must live until this task has ended.
+// Lifetime the objects that they refer to must live until this task has ended.
 // Threads  that of the coroutine which awaits it.
 // Errors   throws the exception of `body`, or else that of `cleanup`.
 // Rule     for objects whose end must be awaited, such as a stream: next() in the body, and

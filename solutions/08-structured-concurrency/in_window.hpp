@@ -4,8 +4,8 @@
 // Threads  the one that runs the io_context.
 // Errors   the first exception of `work` cancels `others`, and is thrown when all pieces that were
 //          begun have ended. No piece is begun after a cancel.
-// Rule     each of `window` workers takes the next piece when it has ended one. So there are never
-//          more than `window` pieces in flight, and never fewer as long as pieces are left.
+// Rule     each of `window` workers takes the next piece when its last one has ended. So there are
+//          never more than `window` pieces in flight, and never fewer as long as pieces are left.
 #pragma once
 
 #include <cstddef>

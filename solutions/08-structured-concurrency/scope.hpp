@@ -6,9 +6,9 @@
 // Threads  the one that runs the queue.
 // Errors   the first exception that escapes one of its tasks cancels the others; run() throws it.
 //          spawn() throws std::bad_alloc, and then nothing was spawned.
-// Rule     no task outlives its scope, nor do a task's parameters. So a task may refer to all that
-//          the frame around the scope has. While tasks run, that frame waits in run(), so that no
-//          exception can destroy it before the tasks have ended.
+// Rule     no task outlives its scope, nor do a task's parameters. So a task may refer to every
+//          object in the frame around the scope. While tasks run, that frame waits in run(), so
+//          that no exception can destroy it before the tasks have ended.
 #pragma once
 
 #include <cassert>
@@ -91,7 +91,7 @@ class scope final : private spawned_tasks {
     // --8<-- [end:task-08-5d]
   }
 
-  [[maybe_unused]] io_queue& queue_;  // asked by an assert
+  [[maybe_unused]] io_queue& queue_;  // only an assert uses it
   cancel_source source_;
   std::coroutine_handle<> continuation_;
   bool is_running_ = false;

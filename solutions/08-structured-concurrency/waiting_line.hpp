@@ -7,8 +7,8 @@
 // Errors   give_to_first() throws std::system_error if the ring takes no more requests.
 // Rule     a T is a guard or a lease: its destructor returns what it holds, unless it is empty. So
 //          nothing is lost if a frame is destroyed after it was given a T. give_to_first() does not
-//          resume the coroutine itself: it starts a NOP, and the loop resumes the coroutine. So a
-//          thousand short waits do not nest a thousand calls.
+//          resume the coroutine itself: it starts a NOP, whose completion makes the loop resume the
+//          coroutine. So a thousand short waits do not nest a thousand calls.
 #pragma once
 
 #include <liburing.h>
@@ -39,13 +39,13 @@ class waiting_line {
   linked_list<place> places_;
 };
 
-// T given = co_await line_place: empty if the source was canceled before. Without a source (null)
-// nothing ends the wait early. The place in the line is its list_link.
+// T given = co_await place: it is empty if the source was canceled before. If `source` is null,
+// nothing ends the wait early. The base class list_link puts the place into the line.
 template <typename T>
 class [[nodiscard("it waits when it is awaited")]] waiting_line<T>::place : public list_link {
  public:
   place(waiting_line& line, cancel_source* source) noexcept : line_{line}, source_{source} {}
-  ~place() { unlink(); }  // its frame may be destroyed while it waits
+  ~place() { unlink(); }  // because a frame may be destroyed while it waits
 
   bool await_ready() const noexcept { return source_ != nullptr && source_->is_canceled(); }
   void await_suspend(std::coroutine_handle<> awaiting) noexcept {

@@ -3,9 +3,9 @@
 // Owns     the tasks, until all have ended.
 // Lifetime `losers` must live until then.
 // Threads  the one that runs the io_context.
-// Errors   throws the winner's exception, when all have ended. The results and exceptions of the
-//          losers are dropped.
-// Rule     the losers are canceled *and joined*. One that does not use the source is waited for.
+// Errors   if the first task to end threw, throws its exception when all have ended. The results
+//          and exceptions of the other tasks are dropped.
+// Rule     the losers are canceled *and joined*. If one does not use `losers`, it runs to its end.
 #pragma once
 
 #include <cassert>

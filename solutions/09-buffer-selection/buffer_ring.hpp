@@ -27,8 +27,8 @@
 
 namespace uring {
 
-// The tail shares the first entry's unused bytes. In C++, the kernel's own header of Debian 12 puts
-// the entries behind the tail: then every entry would be eight bytes off.
+// The ring's tail lies in unused bytes of the first entry. In C++, the kernel's header of Debian 12
+// puts the entries behind the tail instead, so that every entry would be eight bytes off.
 static_assert(offsetof(::io_uring_buf_ring, bufs) == 0,
               "include <liburing.h> before other headers");
 static_assert(sizeof(::io_uring_buf) == 16);

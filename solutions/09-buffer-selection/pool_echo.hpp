@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The echo for all clients, in buffers that they share. A silent client has no buffer.
 // Owns     nothing. One object serves all clients; the state of each client is local to its run().
-// Lifetime pool and sources outlive every run().
+// Lifetime the pool and the sources must outlive every run().
 // Threads  the one that runs the queue.
 // Errors   how a connection ends concerns that client only.
-// Rule     no buffer is held while we wait for the client: the rest of a short send is copied.
+// Rule     no buffer is lent while we wait for the client, so the rest of a short send is copied.
 #pragma once
 
 #include <sys/socket.h>
@@ -25,7 +25,7 @@ namespace uring {
 
 class pool_echo {
  public:
-  // A cancel of `waiting` ends waits for more bytes; one of `given_up` also ends waits for room.
+  // A cancel of `waiting` ends waits for bytes; a cancel of `given_up` also ends waits to send.
   pool_echo(buffer_pool& pool, cancel_source& waiting, cancel_source& given_up) noexcept
       : pool_{pool}, waiting_{waiting}, given_up_{given_up} {}
 
@@ -36,8 +36,8 @@ class pool_echo {
       cancel_source& source = stops ? given_up_ : waiting_;
       received got = co_await recv_op(source, socket, pool_, stops ? MSG_DONTWAIT : 0);
       if (got.result.error() == ENOBUFS) {
-        // Every buffer may have been returned since the kernel said ENOBUFS, in the same turn. Then
-        // a wait for the next return would not end.
+        // Every buffer may have been returned since the kernel reported ENOBUFS. Then none is lent,
+        // and a wait for the next return would not end.
         if (pool_.lent() == 0) continue;
         got = co_await recv_into_next_return(source, socket, pool_);
       }

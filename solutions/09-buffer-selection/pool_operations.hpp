@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A recv whose buffer the kernel picks when there is something to put into it.
+// A recv for which the kernel picks a buffer, but only when bytes have come for it.
 // Lifetime the descriptor must live until co_await has returned, and the pool until the result has
 //          been destroyed.
 // Threads  the one that runs the queue.
 // Errors   in received::result; -ENOBUFS if bytes have come and every buffer is lent.
-// Rule     the result holds the buffer: as long as it lives, nobody else writes to the buffer.
+// Rule     the result has the buffer's lease. As long as it lives, no other recv gets the buffer.
 // See      io_uring_prep_recv(3), io_uring_provided_buffers(7)
 #pragma once
 

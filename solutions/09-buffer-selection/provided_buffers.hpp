@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The way before buffer rings: each buffer is given to the kernel by a request of its own.
+// How programs gave buffers to the kernel before it had buffer rings: each by a request of its own.
 // Owns     nothing; the kernel keeps a list of what it was given.
 // Lifetime the queue must outlive it, and so must every buffer that was given.
 // Threads  the one that runs the queue.
@@ -43,7 +43,7 @@ class provided_buffers final : public buffer_supply {
 
   io_queue& queue_;
   buffer_group group_;
-  io_operation provided_{&on_provided};  // for every request: their completions have no other news
+  io_operation provided_{&on_provided};  // one for all requests: on_provided() needs only the res
 };
 
 }  // namespace uring

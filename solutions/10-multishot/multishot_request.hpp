@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A request that completes many times. It knows whether it is in flight, and can be asked to end.
-// Lifetime it must not move from ensure_armed() until disarm() has returned, because the kernel has
-//          its address.
+// Lifetime from ensure_armed() until disarm() has returned, it must be neither moved nor destroyed,
+//          because the kernel has its address.
 // Threads  the one that runs the queue.
 // Errors   std::system_error if the ring takes no more requests.
-// Rule     at most one is in flight. It ends with its final completion, the one without
-//          IORING_CQE_F_MORE, whatever its res says. A cancel only asks it to end.
+// Rule     at most one request of this object is in flight. It ends with its final completion, the
+//          one without IORING_CQE_F_MORE, whatever the res is. A cancel only asks it to end.
 // See      io_uring_multishot(7), io_uring_prep_cancel(3)
 #pragma once
 
@@ -76,7 +76,8 @@ class multishot_request : public io_operation {
     return io_.as_canceled(done);
   }
 
-  // After the final completion, resumes what disarm() has suspended. That may destroy this object.
+  // After the final completion, resumes the coroutine that awaits disarm(). That coroutine may
+  // destroy this object.
   void resume_disarming() {
     if (!is_armed_ && disarming_) std::exchange(disarming_, nullptr).resume();
   }

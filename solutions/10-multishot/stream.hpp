@@ -4,10 +4,10 @@
 // Lifetime it must not move from the first next() until end() has returned:
 //          co_await finally(consume(stream), stream.end()).
 // Threads  the one that runs the queue.
-// Errors   an item says how its completion ended. -ECANCELED: `io` was canceled or its queue stops.
-// Rule     next() arms the request, and arms it again only when it has ended and all items are
-//          taken. A final completion may bring an item like any other; but if the request was asked
-//          to end, a final -ECANCELED is not an item.
+// Errors   an item's result. It is -ECANCELED if `io` was canceled, or if its queue is stopping.
+// Rule     next() arms the request only if all items are taken and the request is not in flight.
+//          A final completion may bring an item like any other; but if the request was asked to
+//          end, a final -ECANCELED is not an item.
 #pragma once
 
 #include <cassert>
@@ -29,22 +29,22 @@ namespace uring {
 inline constexpr std::size_t stream_items_max = 16;
 
 // `prepare(sqe)` fills in a multishot request; prepare.result(done) makes an item of a completion.
-// The item owns what the completion has brought, so that nothing leaks if nobody takes it.
+// The item owns what the completion has brought, so that nothing leaks if the item is dropped.
 template <typename Prepare>
 class stream final : private multishot_request {
  public:
   using item = decltype(result_of(std::declval<const Prepare&>(), completion{}));
   struct next_item;
 
-  // When `items_max` items wait to be taken, the request is asked to end.
+  // The stream asks the request to end when `items_max` items wait to be taken.
   stream(const io_handle& io, Prepare prepare, std::size_t items_max = stream_items_max)
       : multishot_request{io, &on_completion}, prepare_{prepare}, items_max_{items_max} {}
 
   // item got = co_await stream.next(): one coroutine at a time.
   next_item next() noexcept { return next_item{*this}; }
 
-  // co_await stream.disarm(): asks the request to end, and returns when it has. What has come by
-  // then is kept, and a later next() arms again.
+  // co_await stream.disarm(): asks the request to end, and returns when it has ended. The items
+  // that have come by then are kept. A later next() may arm the request again.
   using multishot_request::disarm;
 
   // Await it after the last next(): then nothing is in flight, and items not taken are dropped.
@@ -56,7 +56,8 @@ class stream final : private multishot_request {
   using multishot_request::is_armed;
   using multishot_request::queue;
 
-  // How many items have come and were not taken yet, and the first of them.
+  // How many items have come and were not taken yet, and the first of them. front() and take() need
+  // an item: size() > 0.
   [[nodiscard]] std::size_t size() const noexcept { return arrived_.size(); }
   [[nodiscard]] const item& front() const noexcept { return arrived_.front(); }
   item take() {
@@ -112,7 +113,7 @@ class stream final : private multishot_request {
     // --8<-- [end:task-10-4]
   }
 
-  // For a consumer that goes on: the item that it has waited for, or one that was there.
+  // What next() returns: the item that the consumer has waited for, or else the first of arrived_.
   item given() {
     if (handed_over_ != nullptr) return std::move(*std::exchange(handed_over_, nullptr));
     return size() > 0 ? take() : failed_with(ECANCELED);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The echo for all clients, each of which has one multishot recv for all of its bytes.
-// Owns     nothing. One object serves all clients: what belongs to one of them is local to run().
-// Lifetime pool and sources outlive every run().
+// Owns     nothing. One object serves all clients; the state of each client is local to its run().
+// Lifetime the pool and the sources must outlive every run().
 // Threads  the one that runs the queue.
 // Errors   how a connection ends concerns that client only.
 // Rule     neither the echo nor its stream holds a buffer while we wait for the client.
@@ -27,7 +27,7 @@ namespace uring {
 
 class stream_echo {
  public:
-  // A cancel of `waiting` ends waits for more bytes. One of `given_up` also ends waits for room.
+  // A cancel of `waiting` ends waits for bytes; a cancel of `given_up` also ends waits to send.
   stream_echo(buffer_pool& pool, cancel_source& waiting, cancel_source& given_up) noexcept
       : pool_{pool}, waiting_{waiting}, given_up_{given_up}, one_by_one_{pool, waiting, given_up} {}
 
@@ -45,7 +45,8 @@ class stream_echo {
     for (;;) {
       received got = co_await arriving.next();
       if (got.result.error() == ENOBUFS) {
-        // Every buffer may have been returned since the kernel said ENOBUFS: then do not wait.
+        // Every buffer may have been returned since the kernel reported ENOBUFS. Then none is lent,
+        // and a wait for the next return would not end.
         if (arriving.is_armed() || pool_.lent() == 0) continue;
         got = co_await recv_into_next_return(waiting_, socket, pool_);
       }

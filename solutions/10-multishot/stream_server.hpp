@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Chapter 08's service with this chapter's streams: of clients, and of each client's bytes.
-// Lifetime serve_from_streams() returns when a stop was asked for and every client has gone;
-//          context and pool outlive it.
+// Lifetime serve_from_streams() returns when a stop was asked for and every client has gone; the
+//          context and the pool must outlive it.
 #pragma once
 
 #include <utility>
@@ -17,7 +17,7 @@
 
 namespace uring {
 
-// The echo_service takes its clients from this.
+// The echo_service takes its clients from an object of this class.
 class streamed_clients {
  public:
   streamed_clients(cancel_source& waiting, int listener) : clients_{waiting, {listener}} {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds out which operations on a socket take a registered buffer, and whether zero-copy copies.
+// Shows which operations on a socket take a registered buffer, and whether a SEND_ZC copies bytes.
 // Errors   std::system_error.
 // See      io_uring_prep_send_zc(3): IORING_SEND_ZC_REPORT_USAGE
 #pragma once

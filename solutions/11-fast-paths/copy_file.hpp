@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copies a file. The copy is complete, on the disk and under its name, or it does not exist.
-// Owns     what it opens, until the task has ended.
-// Lifetime the context and the source of the cancel must outlive the task.
+// Owns     the files that it opens, until the task has ended.
+// Lifetime `context` and `cancels` must outlive the task.
 // Threads  the one that runs the context.
 // Errors   std::system_error, std::runtime_error: a sentence about what was tried and what failed.
 //          The target is then as it was before. But if its folder cannot be synced, the new file
@@ -118,7 +118,7 @@ inline task<> copy_content(cancel_source& chains, linked_copy& copy, const copy_
   co_await copy.copy_rest(size, buffers[0]);
 }
 
-// Notices a source that became shorter where no byte was read: at a hole, for example.
+// Throws if the source has become shorter. At a hole, for example, no read would notice that.
 inline void check_size(const copy_source& source) {
   struct ::stat now{};
   common::check(::fstat(source.fd.get(), &now), "fstat of the source");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A chain of requests on a ring of its own, and what its completions say: 11-facts uses these.
-// It is written by hand, because the runtime wants a completion for each request.
+// They use the ring itself, because the runtime expects a completion for each request.
 // Errors   std::system_error if the ring fails.
 #pragma once
 

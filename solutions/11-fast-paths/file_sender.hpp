@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Sends a file, and then EOF, to every client that connects. It is an Echo for echo_service.
-// Owns     nothing but what one client's send needs: a pipe, or a block.
-// Lifetime file and sources outlive every run().
+// Owns     a pipe or a block for each client, until the client's run() has ended.
+// Lifetime the file and the sources must outlive every run().
 // Threads  the one that runs the queue.
 // Errors   how a connection ends concerns that client only.
-// Rule     EOF means that the file is complete. If it is not, the client is reset.
+// Rule     EOF means that the file is complete. If it is not, the connection is reset.
 #pragma once
 
 #include <sys/stat.h>

@@ -9,8 +9,8 @@
 //          those after it end with -ECANCELED and have done nothing. A recv or send that is short
 //          breaks it only with MSG_WAITALL.
 // Rule     a chain ends where a submission ends, so all of its requests are submitted together.
-//          A chain of hard links goes on whatever happens to a request that has begun. So a cancel
-//          ends the request that is under way, and not those after it.
+//          A chain of hard links goes on after each request that has begun, whatever its result. So
+//          a cancel ends the request that is under way, and not those after it.
 // See      io_uring_enter(2): IOSQE_IO_LINK, IOSQE_IO_HARDLINK, IOSQE_CQE_SKIP_SUCCESS
 #pragma once
 
@@ -40,7 +40,7 @@ namespace uring {
 // Holds what every kind of chain needs: an operation for each request, and how many are in flight.
 class link_chain {
  public:
-  // If the chain was canceled before it began, none is started: then `done` keeps -ECANCELED.
+  // If the chain is canceled before it begins, no part is started, and so `done` keeps -ECANCELED.
   struct part : io_operation {
     part() noexcept : io_operation{&on_completion} {}
 

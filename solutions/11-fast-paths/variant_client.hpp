@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What all kinds of echo share: a client, the loop of most kinds, and what a stop does to a client.
+// All kinds of echo share this: the client, the loop of most kinds, and the end of a client at a
+// stop.
 // Owns     nothing.
-// Lifetime the sources, the queue and what the clients share outlive every task.
+// Lifetime the sources, the queue and the Shared object must outlive every task.
 // Threads  the one that runs the queue.
 // Errors   how a connection ends concerns that client only.
 // Rule     a kind differs from the others in how it receives and sends, and in nothing else. So a
@@ -31,14 +32,14 @@ namespace uring {
 
 // A socket, and the sources that end the waits for it.
 struct variant_client {
-  cancel_source& waiting;   // for bytes: until a stop is asked for
-  cancel_source& given_up;  // for room as well: until the time for the stop is over
+  cancel_source& waiting;   // ends the waits for bytes, at a stop
+  cancel_source& given_up;  // also ends the waits to send, when the grace period of a stop is over
   file_ref file;            // a descriptor, or a slot
 
   [[nodiscard]] int socket() const noexcept { return file.number; }
 };
 
-// What most kinds need: no more than the size of each client's own buffer.
+// The Shared object of most kinds: it has only the size of each client's own buffer.
 struct own_buffers {
   static constexpr std::uint8_t file_flags = 0;
 
@@ -102,7 +103,7 @@ inline auto send_plain(const variant_client& client, std::span<const std::byte> 
 template <typename Shared>
 using echo_function = task<>(variant_client client, Shared& shared);
 
-// Makes an Echo for echo_service of a kind. After a stop it echoes the bytes that have arrived.
+// Makes a kind into an Echo for echo_service. After a stop it echoes the bytes that have arrived.
 template <typename Shared, echo_function<Shared>* echo>
 class variant_echo {
  public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The multishot kind: one RECV for all bytes that a client sends, as in chapter 10.
-// Lifetime returns when a stop was asked for and every client has gone; the context outlives it.
+// Lifetime serve_multishot() returns when a stop was asked for and every client has gone; the
+//          context must outlive it.
 // Rule     only the RECV is multishot: clients are accepted as in every other kind.
 #pragma once
 

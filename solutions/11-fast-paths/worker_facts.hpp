@@ -39,8 +39,8 @@ namespace uring {
   return count;
 }
 
-// Counts them while these requests wait, or those that are left after `meanwhile`. The end of the
-// ring cancels the requests.
+// Submits the requests of `waiting`, calls `meanwhile`, and then counts the worker threads, while
+// the requests that are left still wait. The end of the ring cancels them.
 inline std::int64_t workers_while(
     const std::vector<prepare_fact>& waiting, std::uint8_t link = 0,
     const std::function<void()>& meanwhile = [] {}) {
@@ -53,7 +53,7 @@ inline std::int64_t workers_while(
   return worker_threads();
 }
 
-// Threads that have nothing to do stay for a while: so the requests that need none come first.
+// Idle workers stay for a while. So the requests that need no worker come first.
 inline void show_workers() {
   std::puts("Worker threads of the kernel, while three requests wait:");
   std::array<char, 64> buffer{};

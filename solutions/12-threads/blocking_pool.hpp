@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Work that blocks, done elsewhere: a context's coroutine takes it to a thread that may block, and
-// comes back to the context's own thread with the result or the exception.
+// Runs blocking work on threads of its own. A context's coroutine moves to a thread of the pool,
+// does the work there, and comes back to the context's thread with the result or the exception.
 // Owns     the threads, and the ring by which a coroutine comes back.
-// Lifetime the context outlives it. The destructor waits for work that is under way.
+// Lifetime the context must outlive it. The destructor waits for work that is under way.
 // Threads  invoke(): the one that runs the context. The work: one of the pool's.
 // Errors   co_await throws what the work has thrown.
 // Rule     neither work that has begun nor the wait for it can be canceled: the frame lives until
@@ -92,13 +92,13 @@ class blocking_pool {
 
   io_context& home_;
   message_sender sender_;
-  thread_pool pool_;  // the last to be made: its threads use all of the above
+  thread_pool pool_;  // made last, and so destroyed first: its threads use the members above
 };
 
 template <typename Work>
 task<std::invoke_result_t<Work&>> blocking_pool::invoke(Work work) {
   const under_way until_it_ends{home_};
-  way_home home{*this};  // made here: the loop's thread will look at it
+  way_home home{*this};  // made before the thread changes: the context's thread will read it
   outcome<std::invoke_result_t<Work&>> result;
   // Goes to the pool, awaits call(std::move(work)) there, keeps its outcome in `result`, and comes
   // back by co_await home, even if call() throws. A task's as_outcome() returns the exception and

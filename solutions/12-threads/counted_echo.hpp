@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Chapter 10's echo, and a count of the clients that it has served.
-// Lifetime the count, the pool and the sources outlive every run().
+// Lifetime the count, the pool and the sources must outlive every run().
 // Threads  the one that runs the queue.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // An echo_service takes its clients from these, if one worker deals them to all.
-// Lifetime dealer and arrivals outlive the service.
+// Lifetime the dealer and the arrivals must outlive the service.
 // Threads  the one that runs the service's context.
 #pragma once
 

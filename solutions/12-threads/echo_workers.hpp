@@ -2,7 +2,7 @@
 // Chapter 10's echo server on several workers. Either the kernel gives each client to one of their
 // listeners, or one worker accepts for all, and deals the clients out.
 // Owns     the workers, and all that they share.
-// Lifetime the stop signal outlives it. It belongs to one run().
+// Lifetime the stop signal must outlive it. Call run() only once: it uses up the listeners.
 // Threads  as workers.hpp says. A worker's buffers and its clients belong to its own thread alone.
 // Errors   as workers::run().
 #pragma once
@@ -39,7 +39,7 @@ struct echo_worker_options {
   std::size_t threads = 1;
   bool hand_over = false;  // one worker accepts for all
   ring_options ring;
-  buffer_options buffers;  // for each
+  buffer_options buffers;  // for each worker
 };
 
 class echo_workers {
@@ -83,7 +83,7 @@ class echo_workers {
   }
 
   // --8<-- [start:serve]
-  // A worker's thread, from its first turn to its last.
+  // Serves clients on a worker's own thread until the stop, with buffers that only it uses.
   template <typename Clients, typename Listener>
   void serve(worker& own, std::size_t index, Listener listener) {
     io_context& context = own.context();

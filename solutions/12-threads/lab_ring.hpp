@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How a thread of the laboratory enters the kernel: once for each batch, or more often.
 // Owns     the ring.
-// Lifetime the memory that a request points at lives until the request has completed, or until the
-//          ring is gone.
+// Lifetime the memory that a request points at must live until the request has completed, or until
+//          the ring is gone.
 // Threads  the one that made it.
 // Errors   std::system_error if the kernel refuses the ring.
 #pragma once

@@ -32,7 +32,7 @@ inline void add_lab_switches(common::flag_set& flags, lab_switches& switches) {
             "Completions to wait for; more than one for a millisecond at most");
 }
 
-// What the loops of all threads have done.
+// Counts over the loops of all threads.
 struct lab_counts {
   std::uint64_t waits = 0;
   std::uint64_t enters = 0;

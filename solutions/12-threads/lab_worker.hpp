@@ -2,7 +2,7 @@
 // One thread of the laboratory: an echo server on a ring, without coroutines, in which every design
 // choice is a switch. It is for measuring; 12-server is the one to keep.
 // Owns     the ring, the buffers, the listener and the clients.
-// Lifetime `stop_fd` outlives it.
+// Lifetime `stop_fd` must outlive it.
 // Threads  made and run by one thread.
 // Errors   std::system_error if the ring fails. How a client ends concerns that client only.
 #pragma once

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What a thread of a server has for itself: a ring with its context, and a listener.
+// A worker is what one thread of a server needs for itself: a ring with its context. A function
+// below makes a listener for each worker.
 // Owns     the context.
-// Lifetime other threads send messages to its ring, so it outlives all of them, not only its own.
+// Lifetime a worker must outlive all threads, not only its own, because any may send it messages.
 // Threads  another thread may make and destroy it. Everything from enable() to the end of the last
 //          task happens on one thread: the worker's own.
-// Errors   std::system_error: the ring, the listener or enable() was refused.
-// Rule     a disabled ring belongs to no thread yet. With ring_mode::defer, enable() decides that.
+// Errors   std::system_error if the kernel refuses the ring, a listener or enable().
+// Rule     a disabled ring belongs to no thread yet. With ring_mode::defer, it will belong to the
+//          thread that calls enable().
 // See      io_uring_setup(2), IORING_SETUP_R_DISABLED; socket(7), SO_REUSEPORT
 #pragma once
 

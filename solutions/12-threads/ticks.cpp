@@ -22,7 +22,7 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds tick{10};
 
-// The longest pause between two ticks, as long as the other task works.
+// The longest pause between two ticks while the other task works.
 struct pauses {
   bool works = true;
   milliseconds longest{0};
@@ -39,7 +39,7 @@ uring::task<> tick_on(uring::io_context& context, pauses& seen) {
   }
 }
 
-// As getaddrinfo() does when a name server does not answer.
+// Blocks its thread, as getaddrinfo() does when a name server does not answer.
 struct block {
   milliseconds how_long;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Several workers that begin together and stop together.
 // Owns     the workers and, while run() goes on, their threads.
-// Lifetime the stop signal outlives it.
+// Lifetime the stop signal must outlive it.
 // Threads  run(): the one that made it. `serve` is called by each worker's own thread.
 // Errors   the first error of any worker ends all of them, and run() throws it. If the system has
 //          no thread left, this is such an error, too, and no worker serves.

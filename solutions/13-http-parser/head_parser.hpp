@@ -72,7 +72,7 @@ inline refusal read_request_line(std::string_view line, request_head& head) {
   return {};
 }
 
-// What we know from the fields that were read so far.
+// The facts that are known from the fields that were read so far.
 struct field_facts {
   int hosts = 0;          // how many Host fields there are
   std::string_view host;  // what the last one says

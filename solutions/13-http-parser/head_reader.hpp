@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Finds the end of a line, and of a whole head, in bytes that come in pieces.
 // Owns     nothing but counts: between two calls the bytes may be moved, or get a larger buffer.
-// Rule     it looks at each byte once, however small the pieces are, and at none behind a limit.
+// Rule     it looks at each byte once, however small the pieces are. Behind a limit it looks only
+//          for the end of the line.
 // See      rfc9112, sections 2.2 and 3
 #pragma once
 
@@ -18,7 +19,7 @@ namespace uring::http {
 enum class line_state {
   whole,       // with its CR LF
   incomplete,  // its end has not come yet
-  too_long,    // whatever comes next
+  too_long,    // no more bytes can change that
   bad_byte,    // a CR or an LF alone, a NUL, another control byte
 };
 
@@ -123,7 +124,7 @@ class head_reader {
 
   line_reader line_;
   std::size_t begin_ = 0;  // where the line begins that line_ looks at
-  std::size_t lines_ = 0;  // that have come
+  std::size_t lines_ = 0;  // how many have come, without the empty line that was skipped
   bool has_skipped_ = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Writes a response into a buffer: the status line, the fields, the empty line, a short body.
-// Lifetime the buffer outlives it; text() is a part of it.
+// Lifetime the buffer must outlive it; text() is a view of the buffer.
 // Errors   ok() is false once something did not fit, or a value had a control byte. Then text() is
 //          empty, so that half a response is never sent.
 // See      rfc9112, sections 4 and 5; rfc9110, section 5.5

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a status means, in the words of its RFC.
+// The reason phrase of each status, in the words of its RFC.
 // See      rfc9110, section 15; rfc6585 for 431
 #pragma once
 

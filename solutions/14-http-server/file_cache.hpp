@@ -99,7 +99,8 @@ class file_cache {
   std::size_t bytes_ = 0;      // at most bytes_max, by cost()
 };
 
-// One look at the disk. If it calls none of the functions below, the entry stays as it is.
+// One look at the disk. If none of confirm(), keep() and drop() is called, the entry stays as it
+// is. The cache must outlive the object.
 class [[nodiscard]] file_cache::check {
  public:
   check(file_cache& cache, std::string_view path) : cache_{cache}, path_{path} {
@@ -110,7 +111,7 @@ class [[nodiscard]] file_cache::check {
     if (entry* const here = find()) here->is_being_checked = false;
   }
 
-  // If the cached file is of that version, returns it, and it is fresh again. Otherwise null.
+  // If the cached file is of this version, marks it as checked now, and returns it. Otherwise null.
   [[nodiscard]] std::shared_ptr<const small_file> confirm(const file_facts& facts,
                                                           limit_clock::time_point now) {
     entry* const here = find();

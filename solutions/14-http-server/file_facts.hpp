@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What we know about a file without reading it, and what tells one version of it from another.
+// The facts about a file that are known without reading it, and those that tell its versions apart.
 // Errors   none. A file that is no regular file is refused where it is opened, see site_root.hpp.
 // Rule     the entity tag is made of the time of the last change and of the size, and of nothing
 //          that differs between two machines with the same files. A change that keeps time and
@@ -82,7 +82,7 @@ class file_validators {
 
   std::int64_t modified_s_;
   date_text modified_text_;
-  std::array<char, 48> tag_{};  // three numbers of at most 16 digits would not fit; 16, 8 and 16 do
+  std::array<char, 48> tag_{};  // room for numbers of 16, 8 and 16 digits, and four other bytes
   std::size_t tag_bytes_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Loads files by the ring, because finding a name and reading may wait for a disk or a network.
-// Owns     what it returns.
-// Lifetime everything that is passed by reference outlives the task.
+// Owns     nothing; each result owns its file's descriptor or bytes.
+// Lifetime everything that is passed by reference must outlive the task.
 // Threads  the one that runs the queue.
 // Errors   found_file::status; a small file that cannot be read is null. std::bad_alloc.
 // Rule     if a file changes while it is read, the bytes that were read are sent, but the cache
@@ -25,7 +25,8 @@
 
 namespace uring::http {
 
-// As site_root::find(), but only this task waits. 503 if the source was canceled at its time limit.
+// Like site_root::find(), but only this task waits. The status is 503 if `source` was canceled, for
+// example at its time limit.
 inline task<found_file> find_file(cancel_source& source, const site_root& root,
                                   const std::string& name) {
   ::open_how how = how_to_open();
@@ -57,7 +58,7 @@ inline task<std::shared_ptr<const small_file>> read_small_file(cancel_source& so
   co_return file;
 }
 
-// What the disk has at a path for which the cache had no fresh file.
+// The result of a look at the disk, for a path whose file is not fresh in the cache.
 struct looked_up {
   found_file found;                        // if it is large, with its descriptor
   std::shared_ptr<const small_file> file;  // if it is small

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sends a large file a block at a time: a read, and a send of what it brought.
-// Lifetime link and file outlive the task.
+// Lifetime the link and the file must outlive the task.
 // Threads  the one that runs the queue.
 // Errors   false: the client is lost. If the file ends before its part does, the answer is not
 //          whole: the connection is reset, so that the client notices.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // One client's connection: answers its requests in their order, until either side ends it.
 // Owns     the link, and what has been read of the present request.
-// Lifetime it must not move from the start of run() until that has ended.
+// Lifetime it must not move before the task of run() has ended. The site, `given_up` and the socket
+//          must outlive it.
 // Threads  the one that runs the queue.
 // Errors   none: how a client's connection ends concerns that client only.
 // Rule     it answers all requests that have come whole, and then sends all of these answers by one
-//          send. A request that is answered at once needs one request to the kernel, no frame and
-//          no memory.
+//          send. An HTTP request that is answered at once needs one request to the kernel, no
+//          coroutine frame, and no memory from the heap.
 #pragma once
 
 #include <cstddef>

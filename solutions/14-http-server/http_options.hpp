@@ -27,7 +27,7 @@ namespace uring::http {
 struct http_options {
   std::string root = ".";
   std::string access_log;                // a file; empty: none
-  std::size_t connections_max = 10'000;  // of each thread, and one more that waits
+  std::size_t connections_max = 10'000;  // for each thread; one more client may wait there
   request_limits requests;
   limit_lengths lengths{};  // by wait_for
   std::chrono::milliseconds drain_ms{5000};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What all connections of a thread share.
+// All connections of a thread share this object.
 // Owns     the cache, the blocks, the lists of limits and the log; refers to the rest.
-// Lifetime it outlives every connection; root, options, pool and counters outlive it.
+// Lifetime it must outlive every connection. Root, options, pool and counters must outlive it.
 // Threads  the one that runs the queue. From other threads' objects it only reads the counters.
 // Rule     `head` and `path_room` serve one request at a time: no coroutine may wait between the
 //          parser's step `head` and the last use of what it found.

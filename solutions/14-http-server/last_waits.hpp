@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a service waits for at its end, and for how long.
-// Lifetime everything that is passed by reference outlives the task.
+// The waits of a service at its end, each with a time limit.
+// Lifetime everything that is passed by reference must outlive the task.
 // Threads  the one that runs the queue.
-// Errors   none thrown: a sentence on stderr.
+// Errors   none is thrown; a sentence goes to stderr.
 #pragma once
 
 #include <poll.h>
@@ -29,7 +29,7 @@ inline task<> end_after(cancel_source& source, std::chrono::milliseconds time) {
   (void)co_await timeout_op(source, time);
 }
 
-// A log that takes nothing, such as a pipe that nobody reads, does not delay the end.
+// A log that takes no bytes, such as a full pipe, delays the end by last_lines_ms at most.
 inline task<> write_last_lines(cancel_source& source, http_site& site) {
   (void)co_await when_any(source, site.log.write_out(source), end_after(source, last_lines_ms));
   const std::uint64_t lost = site.counted_here.read(counted::log_lines_lost);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Accepts clients and stops, for both of 14's peers over asio; each peer serves in its own way.
 // Owns     the listener, two timers, and a second descriptor of the stop signal.
-// Lifetime run the io_context to its end before it goes; `io` and `start` outlive it.
+// Lifetime `io`, `clients` and the objects that `start` uses must outlive it. Do not run a handler
+//          of `io` after it is destroyed.
 // Threads  the one that runs the io_context.
 // Errors   a client that is gone is skipped; without a free descriptor, accepting pauses. If the
 //          listener is broken, run() throws std::system_error.
@@ -99,7 +100,7 @@ class peer_acceptor {
     acceptor_.async_accept([this](const std::error_code& error, tcp::socket client) {
       if (!acceptor_.is_open()) return;
       if (error) return after_failure(error);
-      accept();  // first: accepting goes on even if this client cannot be started
+      accept();  // first, so that accepting goes on even if this client cannot be started
       start_(std::move(client));
     });
   }
@@ -134,7 +135,7 @@ class peer_acceptor {
   asio::io_context& io_;
   tcp::acceptor acceptor_;
   asio::posix::stream_descriptor stop_;
-  asio::steady_timer timer_{io_};  // until we accept again, or for the stop
+  asio::steady_timer timer_{io_};  // for the pause before the next accept, or for the stop
   peer_sockets& clients_;
   std::function<void(tcp::socket)> start_;
   std::error_code broken_;

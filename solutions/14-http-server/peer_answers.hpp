@@ -2,7 +2,7 @@
 // The answers of 14's peers, one after the other, as a text to send. A large file comes one block
 // at a time.
 // Owns     the text, and the large file whose rest is still to be sent.
-// Lifetime the site outlives it.
+// Lifetime the site must outlive it.
 // Threads  one at a time.
 // Errors   std::bad_alloc.
 #pragma once

@@ -121,7 +121,7 @@ class session : public std::enable_shared_from_this<session> {
 
   // --8<-- [start:watch]
   // A client has one timer, which is not set anew for each operation. When it expires, the handler
-  // checks how long this wait has taken. A weak_ptr, for a timer must not keep a client alive.
+  // checks how long this wait has taken. It has a weak_ptr, so that no timer keeps a client alive.
   void watch() {
     timer_.expires_at(waits_since_ + patience_);
     timer_.async_wait([weak = weak_from_this()](const std::error_code& canceled) {

@@ -2,7 +2,7 @@
 // One client's requests and answers as text: all that 14's peers have in common. It uses no socket
 // and waits only for the disk; each peer receives and sends the bytes in its own way.
 // Owns     the bytes that have come and are not parsed yet, and the answers.
-// Lifetime the site outlives it.
+// Lifetime the site must outlive it.
 // Threads  one at a time.
 // Errors   std::bad_alloc; a client's mistake becomes an answer.
 // Rule     do what next() says, and call it again when that is done. It asks for more bytes only
@@ -83,7 +83,7 @@ class peer_dialog {
   void begin(const request_head& head, std::string_view text) {
     if (!head.body.has_body()) return answer(head);
     const route to = peer_answers::route_of(head);
-    if (head.expects != expectation::none) {  // if unknown, nothing is routed: 417
+    if (head.expects != expectation::none) {  // if it is unknown, `to` is a refusal: 417
       must_end_ = to.what == resource::none;
       if (must_end_) return answer(head);
       answers_.add("HTTP/1.1 100 Continue\r\n\r\n");
@@ -116,7 +116,7 @@ class peer_dialog {
   std::string in_;         // a part of a head, or pipelined requests
   std::string head_text_;  // of a request whose body is coming
   std::string body_;       // for an echo
-  bool echoes_ = false;    // the body is for one
+  bool echoes_ = false;    // the present request asks for an echo
   bool must_end_ = false;  // the client may wait for an answer before its body, and is refused
   bool is_over_ = false;   // the last answer was written
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The clients of 14-peer-ring: the state machine of chapter 05, for chapter 14's answers.
 // Owns     the clients. One request is in flight for each, until it is removed.
-// Lifetime the ring is destroyed before it: the kernel may write to the clients' memory until then.
+// Lifetime destroy the ring first, because until then the kernel may write to the clients' memory.
 // Threads  the ring's.
 // Errors   std::system_error from ring::get_sqe(); a client's errors end that client only.
 // Rule     a client is removed only when its request has completed.
@@ -55,7 +55,7 @@ inline void request_send_of(ring& to, const slot_id& whose, const peer_client& c
   ::io_uring_sqe_set_data64(&sqe, pack({operation::send, whose}));
 }
 
-// The client's request completes soon, with an error, EOF, or bytes that had come before.
+// Makes the client's request complete soon: with an error, EOF, or bytes that had come before.
 inline void give_up(const peer_client& client) {
   if (!client.dialog.unsent().empty()) close_will_reset(client.socket.get());
   ::shutdown(client.socket.get(), SHUT_RDWR);
@@ -85,7 +85,7 @@ class peer_ring_clients {
   }
 
   [[nodiscard]] bool empty() const noexcept { return table_.empty(); }
-  // Called once a turn, so that no client has to read the clock.
+  // Call it once a turn. So the clock is read once, and not for each client.
   void set_now(peer_clock::time_point now) noexcept { now_ = now; }
 
   // --8<-- [start:machine]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The files that a peer serves: 14's root and 14's cache, for servers that wait for the disk.
-// Owns     both.
-// Lifetime it outlives every dialog.
+// Owns     the root and the cache.
+// Lifetime it must outlive every dialog.
 // Threads  any. A thread that waits for the disk delays no other: the mutex is free meanwhile.
 // Errors   std::system_error if there is no such root; std::bad_alloc. An error of a path becomes
 //          its status.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Memory for answers on their way out. A connection has a block only while it has something to
-// send, so that there are about as many as clients that are being answered at this moment.
-// Owns     the blocks that are not in use; a block that was taken belongs to its holder.
-// Lifetime it outlives every block that was taken.
+// send. So there are about as many blocks as clients that are being answered at this moment.
+// Owns     the blocks that are not in use; a block that was taken belongs to its send_block.
+// Lifetime it must outlive every send_block.
 // Threads  the one that runs the queue.
 // Errors   std::bad_alloc.
 // Rule     the block that was returned last is taken first: it may still be in the CPU's cache.
@@ -34,7 +34,7 @@ class send_blocks {
 
   using memory = std::unique_ptr<char[]>;
 
-  // A new block is not initialized: pages that nobody writes to cost no memory.
+  // A new block is not initialized, because pages that were never written to cost no memory.
   [[nodiscard]] memory take() {
     if (kept_.empty()) return std::make_unique_for_overwrite<char[]>(block_bytes);
     memory last = std::move(kept_.back());
@@ -48,7 +48,8 @@ class send_blocks {
   std::vector<memory> kept_;
 };
 
-// What is to be sent next. It takes a block with the first byte, and gives it back with clear().
+// The bytes that are to be sent next. room() takes a block if there is none yet, and clear() gives
+// it back.
 class send_block {
  public:
   explicit send_block(send_blocks& from) noexcept : from_{from} {}

@@ -26,7 +26,7 @@
 
 namespace uring::http {
 
-// What is at a path, as the status of the answer.
+// The result of a look at a path: the status of the answer and, with 200, the file.
 struct found_file {
   int status = 404;           // 200: a file. 301: a folder. Any other: why it is not served.
   common::unique_fd fd = {};  // of a file

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A file whose whole answer fits into a block: ready to be sent.
+// A file whose whole answer fits into a block, ready to be sent.
 // Owns     its bytes, and the fields of its 200 before them.
 // Errors   std::bad_alloc.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How long clients may take: ordered lists of limits, instead of a timer for each client.
-// Owns     nothing; a limit is a member of what it limits.
-// Lifetime the lists outlive every limit, and a limit outlives every wait under its source().
+// Limits how long clients may take, by ordered lists of limits instead of a timer for each client.
+// Owns     nothing; a limit is a member of the object that it limits.
+// Lifetime the lists must outlive every limit. A limit must outlive every wait under its source().
 // Threads  the one that runs the queue.
 // Errors   std::system_error if the ring takes no more requests.
 // Rule     every limit of a list has the same length. So the limit that was started first is over
@@ -40,7 +40,7 @@ class time_limits {
   // Ends the limit that has waited for a request for longest. False if there is none.
   bool end_longest_idle();
 
-  // How often to sweep: so that no limit ends later than an eighth of the shortest limit.
+  // How often to call sweep(), so that no limit is late by more than an eighth of the shortest one.
   [[nodiscard]] std::chrono::milliseconds period() const noexcept {
     using std::chrono::milliseconds;
     return std::clamp(*std::ranges::min_element(lengths_) / 8, milliseconds{5}, milliseconds{1000});
