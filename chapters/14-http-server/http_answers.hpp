@@ -109,8 +109,7 @@ class http_answers {
     });
   }
 
-  // Answers bytes that are no valid request, or a request that came too late. This is the last
-  // answer, because we do not know where another request would begin.
+  // Answers bad bytes or a late request; no answer follows: where would the next request begin?
   void refuse_all(int status) {
     is_over_ = true;
     response_writer writer{link_.out.room()};

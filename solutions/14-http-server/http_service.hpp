@@ -104,8 +104,7 @@ class http_service {
 
   [[nodiscard]] bool is_full() const noexcept { return count_ >= site_.options.connections_max; }
 
-  // Ends the client that has been idle for longest. Waits until any client has left, or until
-  // accept_retry_ms is over, because other programs may free descriptors, too.
+  // Ends the client that has been idle for longest; waits until one has left, or accept_retry_ms.
   task<> make_room() {
     if (site_.limits.end_longest_idle()) site_.counted_here.add(counted::evicted_idle);
     cancel_source pause{child_of{accepting_}};
