@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -105,7 +106,8 @@ class response_input {
 
   // Adds the next bytes to `unread_`. False at EOF.
   task<bool> receive() {
-    std::ranges::copy(unread_, buffer_.begin());  // to the front, so that there is room after it
+    // To the front, so that there is room after it. The two places may overlap.
+    if (!unread_.empty()) std::memmove(buffer_.data(), unread_.data(), unread_.size());
     unread_ = {buffer_.data(), unread_.size()};
     const std::span<char> room = std::span{buffer_}.subspan(unread_.size());
     while (true) {

@@ -50,7 +50,7 @@ class download {
   }
 
   task<> add(std::span<const std::byte> data) {
-    co_await write_all(io_, file_.valid() ? file_.get() : STDOUT_FILENO, data);
+    co_await write_all(io_, name_.empty() ? STDOUT_FILENO : file_.get(), data);
   }
 
   // Call it when the whole body has come: gives a file its final name.

@@ -72,13 +72,14 @@ class spawned_tasks {
 };
 
 struct spawned_tasks::keeper_promise : list_link {
-  // The last step of the frame: takes it out of running_. The next keep() that ends destroys it.
+  // The last step of the frame: takes it out of running_. The next frame that ends destroys it.
   struct ending {
     bool await_ready() const noexcept { return false; }
     std::coroutine_handle<> await_suspend(
         std::coroutine_handle<keeper_promise> frame) const noexcept {
       spawned_tasks& owner = frame.promise().all;
       frame.promise().leave();
+      owner.destroy_ended();
       owner.ended_ = frame;
       if (!owner.empty()) return std::noop_coroutine();
       const std::coroutine_handle<> next = owner.on_empty();
@@ -124,14 +125,13 @@ inline void spawned_tasks::start(task<> started) {
 // Awaits the task by as_outcome(), which does not throw. Then destroys the task's frame and its
 // parameters, by assigning an empty task, task<>{nullptr}, to `started`. Only then, if the outcome
 // has an error(), gives that error to all.failed(), which may stop the other tasks: by then the
-// failed task must have released what it held. The last line must run however the task has ended.
+// failed task must have released what it held.
 inline spawned_tasks::keeper spawned_tasks::keep(spawned_tasks& all, task<> started) {
   // --8<-- [start:task-07-3b]
   const outcome<void> ended = co_await std::move(started).as_outcome();
   started = task<>{nullptr};
   if (ended.error() != nullptr) all.failed(ended.error());
   // --8<-- [end:task-07-3b]
-  all.destroy_ended();
 }
 
 inline void spawned_tasks::destroy_ended() noexcept {

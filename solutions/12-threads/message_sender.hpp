@@ -4,17 +4,18 @@
 // Lifetime it must outlive every send().
 // Threads  any. One thread at a time uses the ring, for one system call.
 // Errors   the constructor throws std::system_error. send() does not fail: if the kernel has no
-//          memory, it tries again; if io_uring is not permitted any more, it ends the program.
+//          memory, it tries again; it ends the program if io_uring is not permitted any more, or
+//          if `to` has not enabled its ring yet.
 #pragma once
 
 #include <liburing.h>
 
-#include <cassert>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <span>
+#include <system_error>
 #include <thread>
 
 #include "addressed.hpp"
@@ -51,8 +52,9 @@ class message_sender {
       done = ring_.reap();
     }
     const std::int32_t res = done.front().res;
-    assert((res == 0 || res == -EOVERFLOW || res == -ENOMEM) && "no ring, or one not yet enabled");
-    return res == 0;
+    if (res == -EOVERFLOW || res == -ENOMEM) return false;
+    if (res != 0) throw std::system_error{-res, std::generic_category(), "MSG_RING"};
+    return true;
   }
 
   std::mutex mutex_;
