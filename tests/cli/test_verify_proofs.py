@@ -577,7 +577,7 @@ def test_clang_tidy_is_not_asked_again_about_what_it_found_clean(
     files[0].write_text("clean\n")
     files[1].write_text("dirty\n")
     commands = [{"file": str(file), "command": "c++"} for file in files]
-    monkeypatch.setattr(style, "_solution_commands", lambda: commands)
+    monkeypatch.setattr(style, "solution_commands", lambda: commands)
     monkeypatch.setattr(style, "_alone", lambda: trees.BuildFolder("alone"))
     monkeypatch.setattr(style, "with_headers", lambda name: Path(ROOT / name).read_text())
     monkeypatch.setattr(style.clang_tidy, "installed", lambda: tidy)

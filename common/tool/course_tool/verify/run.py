@@ -23,17 +23,12 @@ from course_tool.files import locked
 from course_tool.paths import relative
 from course_tool.trace.proof import prove_traces
 from course_tool.verify import clang_tidy
+from course_tool.verify.headers import prove_headers
 from course_tool.verify.mistakes import prove_mistakes
 from course_tool.verify.outcome import Context, Item, Outcome, Verdict, VerifyOptions
 from course_tool.verify.solutions import prove_asan, prove_release, prove_tsan
 from course_tool.verify.starters import prove_starters, prove_tasks
-from course_tool.verify.style import (
-    prove_format,
-    prove_headers,
-    prove_python,
-    prove_rules,
-    prove_tidy,
-)
+from course_tool.verify.style import prove_format, prove_python, prove_rules, prove_tidy
 from course_tool.verify.suites import prove_pages, prove_site, prove_tool
 from course_tool.verify.sync import prove_marks, prove_sync
 from course_tool.verify.trees import WORK

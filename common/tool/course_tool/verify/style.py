@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from course_tool import builds, packages, processes
+from course_tool import packages, processes
 from course_tool.chapters import all_chapters
 from course_tool.errors import CourseError
 from course_tool.paths import ROOT, relative
@@ -140,34 +139,6 @@ def prove_python(context: Context) -> Outcome:
     return outcome
 
 
-def prove_headers(context: Context) -> Outcome:
-    """Each header alone in a file: it includes what it needs."""
-    outcome = Outcome("headers")
-    commands = _solution_commands()
-    headers = [ROOT / name for name in cpp_files() if name.endswith(".hpp")]
-    compiler = shlex.split(commands[0]["command"])[0]
-    memory = Memory(context, "headers", compiler)
-
-    def problem(header: Path) -> str | None:
-        args = [compiler, "-fsyntax-only", "-x", "c++", "-include", header, "/dev/null"]
-        args += _flags_near(header, commands)
-        content = *map(str, args), with_headers(relative(header))
-        if memory.holds(*content):
-            return None
-        finished = processes.run(args, timeout_s=TOOL_TIMEOUT_S)
-        if finished.returncode == 0:
-            memory.remember(*content)
-            return None
-        return (
-            f"{relative(header)} does not compile alone; include what it uses: "
-            f"{builds.build_failure(finished.stderr)}"
-        )
-
-    check_all(outcome, "Compiling each header alone", headers, problem)
-    memory.note(outcome)
-    return outcome
-
-
 def _alone() -> BuildFolder:
     """Where each file is compiled without a precompiled header, and so includes what it uses."""
     folder = BuildFolder("alone")  # for its flags: nothing is built in it
@@ -176,26 +147,8 @@ def _alone() -> BuildFolder:
     return folder
 
 
-def _solution_commands() -> list[dict[str, str]]:
+def solution_commands() -> list[dict[str, str]]:
     return [each for each in _alone().commands() if Path(each["file"]).is_relative_to(ROOT)]
-
-
-def _flags_near(header: Path, commands: Iterable[dict[str, str]]) -> list[str]:
-    """How a file beside the header is compiled; without any, the first file's flags will do."""
-    commands = list(commands)
-    folder = header.parent
-    if folder == ROOT / "tests" / "support":
-        # What tests share may speak of what chapters make: of the tests, those that see the most.
-        tests = [each for each in commands if Path(each["file"]).parent.parent == ROOT / "tests"]
-        folder = Path(max(tests, key=_folders_seen)["file"]).parent
-    same_folder = [each for each in commands if Path(each["file"]).parent == folder]
-    words = shlex.split((same_folder or commands)[0]["command"])
-    flags = words[1 : words.index("-o")]
-    return [*flags, "-I", str(header.parent)]
-
-
-def _folders_seen(command: dict[str, str]) -> int:
-    return sum(word.startswith("-I") for word in shlex.split(command["command"]))
 
 
 def tidy_program(outcome: Outcome) -> str:
@@ -219,7 +172,7 @@ def prove_tidy(context: Context) -> Outcome:
     database = _alone().path
     settings = (ROOT / ".clang-tidy").read_text(encoding="utf-8")
     memory = Memory(context, "tidy", tidy, clang_tidy.VERSION, settings)
-    commands = {Path(each["file"]): each["command"] for each in _solution_commands()}
+    commands = {Path(each["file"]): each["command"] for each in solution_commands()}
 
     def problem(file: Path) -> str | None:
         content = commands[file], with_headers(relative(file))
