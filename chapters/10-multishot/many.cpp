@@ -92,7 +92,7 @@ void show() {
   say("the completion queue has four entries; five clients come before we look");
   for (int i = 0; i < 5; ++i) here.come();
   here.look();
-  say("a ninth client comes: nothing, until a request is armed again");
+  say("a ninth client comes: no accept, until a request is armed again");
   here.come();
   here.arm();
   here.look();

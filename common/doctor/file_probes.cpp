@@ -110,8 +110,8 @@ void statx_op() {
 constexpr std::array file_features{
     feature{"registered_files", "files", "5.19", "a sparse table of files, and a read through it",
             &registered_files},
-    feature{"registered_buffers", "files", "5.1", "1 MiB registered, written from and read into",
-            &registered_buffers},
+    feature{"registered_buffers", "files", "5.1",
+            "a buffer of 1 MiB, registered, written from and read into", &registered_buffers},
     feature{"splice", "files", "5.7", "bytes from one pipe into another", &splice_between_pipes},
     feature{"tee", "files", "5.8", "bytes copied into a second pipe", &tee_between_pipes},
     feature{"openat_close", "files", "5.6", "a file opened and closed by the ring",
