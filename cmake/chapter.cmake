@@ -111,23 +111,34 @@ function(course_echo_contract number)
   endif()
   list(JOIN arg_ARGS " " server_args)
   string(MAKE_C_IDENTIFIER "contract_${program}_${arg_NAME}" id)
+  course_contract_folder(folder)
   # CTest reads this before each run; the cases are whatever echo-contract held when it was built.
   set(script "${CMAKE_CURRENT_BINARY_DIR}/${id}.cmake")
   file(CONFIGURE OUTPUT "${script}" @ONLY CONTENT [==[
-set(cases_file [=[@CMAKE_RUNTIME_OUTPUT_DIRECTORY@/echo-contract-cases.txt]=])
-set(contract [=[@CMAKE_RUNTIME_OUTPUT_DIRECTORY@/echo-contract]=])
+set(cases_file [=[@folder@/echo-contract-cases.txt]=])
+set(contract [=[@folder@/echo-contract]=])
 set(server [=[@CMAKE_RUNTIME_OUTPUT_DIRECTORY@/@program@]=])
 set(server_args [=[@server_args@]=])
 set(prefix [=[@prefix@]=])
 set(labels [=[@number@;contract]=])
 set(except [=[@arg_EXCEPT@]=])
+set(sanitize [=[@COURSE_SANITIZE@]=])
 set(timeout_s [=[@COURSE_TEST_TIMEOUT_S@]=])
 include([=[@CMAKE_SOURCE_DIR@/cmake/contract_tests.cmake]=])
 ]==])
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
-  if(TARGET ${number}-tests)
+  if(TARGET ${number}-tests AND NOT COURSE_CONTRACT_FOLDER)
     add_dependencies(${number}-tests echo-contract)
   endif()
+endfunction()
+
+# Where echo-contract is, with the list of its cases.
+function(course_contract_folder variable)
+  set(folder "${COURSE_CONTRACT_FOLDER}")
+  if(NOT folder)
+    set(folder "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  endif()
+  set(${variable} "${folder}" PARENT_SCOPE)
 endfunction()
 
 # course_ring_contract(05)
@@ -153,10 +164,12 @@ function(course_echo_defect number program case)
   cmake_parse_arguments(PARSE_ARGV 3 arg "" "SAYS" "ARGS")
   list(JOIN arg_ARGS " " server_args)
   set(server "$<TARGET_FILE:${number}-${program}>")
+  course_contract_folder(folder)
   course_defect_test("${number} ${program} fails: ${case}" "${number};contract"
     "FAILED:.*${arg_SAYS}"
-    COMMAND sh -c [["$@" && "$@" && "$@"]] sh "$<TARGET_FILE:echo-contract>" "${case}"
-    ENVIRONMENT "COURSE_SERVER=${server};COURSE_SERVER_ARGS=${server_args};COURSE_PATIENCE=1")
+    COMMAND sh -c [["$@" && "$@" && "$@"]] sh "${folder}/echo-contract" "${case}"
+    ENVIRONMENT "COURSE_SERVER=${server};COURSE_SERVER_ARGS=${server_args};COURSE_PATIENCE=1;\
+COURSE_SANITIZE=${COURSE_SANITIZE}")
 endfunction()
 
 # course_defect(06 traps "the captures are gone" SAYS "heap-use-after-free" ARGS capturing-lambda)

@@ -24,7 +24,8 @@ foreach(case IN LISTS cases)
   endif()
   add_test("${prefix}${case}" "${contract}" "${case}")
   set_tests_properties("${prefix}${case}" PROPERTIES
-    ENVIRONMENT "COURSE_SERVER=${server};COURSE_SERVER_ARGS=${server_args}"
+    ENVIRONMENT
+      "COURSE_SERVER=${server};COURSE_SERVER_ARGS=${server_args};COURSE_SANITIZE=${sanitize}"
     LABELS "${labels}"
     SKIP_RETURN_CODE 4
     TIMEOUT ${timeout_s})

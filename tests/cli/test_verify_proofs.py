@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, cast
@@ -400,31 +400,30 @@ def test_the_tools_tests_are_run_again_if_something_that_they_read_changes(
         bad = ["a test is red"] if "red" in content.values() else []
         return Outcome("tests", 100, bad), Counter({file.stem: 1 for file in what})
 
-    def prove(everything: bool = False) -> Outcome:
+    def prove(of_item: Callable[[Context], Outcome] = suites.prove_tool) -> Outcome:
         ran.clear()
-        options = VerifyOptions(everything)
-        return suites.prove_tool(Context(options, tmp_path, lambda text: None))
+        return of_item(Context(VerifyOptions(), tmp_path, lambda text: None))
 
     monkeypatch.setattr(suites, "of_files", of_files)
     monkeypatch.setattr(suites, "of_named", of_named)
     monkeypatch.setattr(suites, "_pytest", run)
-    first = prove(everything=True)
-    markers = ["not reads_course", "reads_course and not slow", "slow"]
-    assert [marker for marker, _ in ran] == markers
-    assert first.proved == 300 and ran[0][1] == {"cli"}
+    first = prove()
+    assert [marker for marker, _ in ran] == ["not reads_course", "reads_course and not slow"]
+    assert first.proved == 200 and ran[0][1] == {"cli"}
     assert {"test_soak.py", "test_bench_run.py"} <= ran[1][1]
-    assert ran[2][1] == {"test_real_chapter.py", "test_soak.py"}
-    again = prove(everything=True)
+    prove(suites.prove_slow)
+    assert ran == [("slow", {"test_real_chapter.py", "test_soak.py"})]
+    again = prove()
     assert ran == []
     assert again.notes[-1].startswith(f"{again.proved} of them held in an earlier run")
     content["docs/a.md"] = "2"
-    prove(everything=True)
+    prove()
     assert len(ran) == 1 and "test_soak.py" not in ran[0][1] and "test_bench_run.py" in ran[0][1]
     content["solutions/14-server"] = "2"
-    prove(everything=True)
-    assert ran[1:] == [("slow", {"test_soak.py"})]
+    prove(suites.prove_slow)
+    assert ran == [("slow", {"test_soak.py"})]
     content["common/tool/a.py"] = "red"
-    assert (len(prove(everything=True).failures), len(ran)) == (3, 3)
+    assert (len(prove().failures), len(ran)) == (2, 2)
     assert (len(prove().failures), len(ran)) == (2, 2), "what is red is not remembered"
 
 

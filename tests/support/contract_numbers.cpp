@@ -145,10 +145,10 @@ TEST_CASE("two thousand connections leave no descriptor and no memory behind") {
     UNSCOPED_INFO(usual_leak);
     REQUIRE(now.fds == at_rest.fds);
     growth_bytes = std::max(server.resident_bytes(), bytes_before) - bytes_before;
-    if (sanitized) break;  // LeakSanitizer counts for us, at the stop below
+    if (is_sanitized()) break;  // LeakSanitizer counts for us, at the stop below
   }
   UNSCOPED_INFO("memory grows with the number of connections served: something is not given back");
-  if (!sanitized) CHECK(growth_bytes < growth_bytes_max);
+  if (!is_sanitized()) CHECK(growth_bytes < growth_bytes_max);
   UNSCOPED_INFO("after a clean stop");
   CHECK(server.stop() == exited(0));
 }

@@ -49,4 +49,9 @@ milliseconds cpu_used_during(milliseconds wall, const server_process& server) {
   return least;
 }
 
+bool is_sanitized() {
+  const char* const sanitizer = std::getenv("COURSE_SANITIZE");
+  return sanitizer != nullptr && *sanitizer != '\0';
+}
+
 }  // namespace course_test

@@ -2,8 +2,9 @@
 // What the cases of the echo contract share: the server under test, and a few ways to press it.
 // Threads  one thread a process: Catch2's.
 // Errors   std::runtime_error if COURSE_SERVER does not say which server to test.
-// Rule     COURSE_SERVER is the program, COURSE_SERVER_ARGS its further arguments, split at spaces.
-// See      course_echo_contract() in cmake/chapter.cmake, which sets both
+// Rule     COURSE_SERVER is the program, COURSE_SERVER_ARGS its further arguments, split at spaces,
+//          COURSE_SANITIZE the sanitizer that it was built with, if any.
+// See      course_echo_contract() in cmake/chapter.cmake, which sets all three
 #pragma once
 
 #include <chrono>
@@ -31,16 +32,7 @@ void check_still_serves(const server_process& server);
 // with 5 % and less.
 [[nodiscard]] milliseconds cpu_used_during(milliseconds wall, const server_process& server);
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool sanitized = true;  // memory is the sanitizer's more than the server's
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr bool sanitized = true;
-#else
-inline constexpr bool sanitized = false;
-#endif
-#else
-inline constexpr bool sanitized = false;
-#endif
+// Whether the server was built with a sanitizer: then its memory is mostly the sanitizer's.
+[[nodiscard]] bool is_sanitized();
 
 }  // namespace course_test

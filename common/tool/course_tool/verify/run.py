@@ -29,7 +29,7 @@ from course_tool.verify.outcome import Context, Item, Outcome, Verdict, VerifyOp
 from course_tool.verify.solutions import prove_asan, prove_release, prove_tsan
 from course_tool.verify.starters import prove_starters, prove_tasks
 from course_tool.verify.style import prove_format, prove_python, prove_rules, prove_tidy
-from course_tool.verify.suites import prove_pages, prove_site, prove_tool
+from course_tool.verify.suites import prove_pages, prove_site, prove_slow, prove_tool
 from course_tool.verify.sync import prove_marks, prove_sync
 from course_tool.verify.trees import WORK
 
@@ -55,14 +55,18 @@ ITEMS = (
     Item("mistakes", "every catalogued mistake is caught, and named", prove_mistakes),
     Item("tool", "the tool's own tests pass", prove_tool, quick=True),
     Item("site", "the site builds, links hold, no request leaves", prove_site, quick=True),
-    # A browser, a recording and the mistakes' tests wait, and leave processors idle; what tool
-    # times needs them.
+    # A browser, a recording, a server that is soaked and the mistakes' tests wait, and leave
+    # processors idle; what tool times needs them.
     Item(
         "pages", "pages work in a real browser", prove_pages,
         beside="mistakes", leaves_out="browsers other than Chromium",
     ),
     Item(
         "traces", "the pages' recordings, made anew, hold; strace agrees", prove_traces,
+        beside="mistakes",
+    ),
+    Item(
+        "slow", "a soaked server holds; chapter 01, built as a student does", prove_slow,
         beside="mistakes",
     ),
     Item("format", "C++ is laid out as .clang-format says", prove_format),

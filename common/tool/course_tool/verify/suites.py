@@ -41,14 +41,20 @@ def prove_tool(context: Context) -> Outcome:
 
     The benchmarks run the programs that the item release has built, if that went before.
     """
-    memory = Memory(context, "tool", sys.version)
-    outcome = Outcome("tests")
     # Most tests of the tool wait for what they have started; a benchmark needs its processors.
     jobs = {"not reads_course": 2 * cores(), "reads_course and not slow": cores()}
-    if context.options.thorough:
-        jobs["slow"] = cores()
-    else:
-        outcome.notes.append("chapter 01 is built as a student does with --all")
+    return _prove_tests(context, jobs)
+
+
+def prove_slow(context: Context) -> Outcome:
+    """Those that the quick tier does without."""
+    return _prove_tests(context, {"slow": cores()})
+
+
+def _prove_tests(context: Context, jobs: Mapping[str, int]) -> Outcome:
+    """The tool's tests that have one of the markers, with so many of them at a time."""
+    memory = Memory(context, "tool", sys.version)
+    outcome = Outcome("tests")
     for marker in jobs:
         contents = {file: _content_of(file) for file in _files_with(marker)}
         unknown = [file for file in contents if not memory.holds(marker, contents[file])]
