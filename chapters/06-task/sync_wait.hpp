@@ -81,7 +81,8 @@ inline void sync_wait_frame::start(countdown& ended) {
   frame_.resume();
 }
 
-// `result` belongs to the blocked caller, and lives until the notifier has counted down.
+// Makes a frame, and returns the object that owns it: keep that object until the task has ended.
+// Its start() runs the frame, which writes `result`, an object of the blocked caller.
 template <typename T>
 sync_wait_frame await_into(task<T> awaited, outcome<T>& result) {
   result = co_await std::move(awaited).as_outcome();

@@ -82,9 +82,9 @@ template <typename T>
 struct returning {
   outcome<T> result;
 
-  // `co_return value` calls this. As with `return`, {braces} make a T; the signature refuses a
-  // value that does not convert to T implicitly. Keeps the value by result.set_value(), which makes
-  // the T: pass the value on with std::forward, and do not cast it.
+  // `co_return value` calls this; `co_return {1, 2};` makes a T of the braces. The signature
+  // refuses a value that does not convert to T implicitly. Keeps the value by result.set_value(),
+  // which makes the T: so std::forward the value. A cast would make another T first, and move it.
   template <typename Value = T>
     requires std::is_convertible_v<Value, T>
   void return_value(Value&& value) {

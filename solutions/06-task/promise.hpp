@@ -95,6 +95,8 @@ class promise<T, Word>::awaiter {
 
   // Leaves `awaiting` for settle() and returns true, so the coroutine stays suspended. If settle()
   // was faster, leaves nothing and returns false, so the coroutine continues at once.
+  // Two orders: if it succeeds, settle() will read the frame that was written before (release); if
+  // it fails, this side reads the result (acquire). With `release` alone a failure is relaxed.
   bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
     assert(!promise_.somebody_waits() && "two coroutines await one promise");
     waiting_ = awaiting.address();  // first: after the exchange the frame may run, and end

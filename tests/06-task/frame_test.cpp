@@ -68,8 +68,15 @@ task<> tell_where(frame_watch&) {
 
 TEST_CASE("06.1 a task does not run before it is awaited", "[06.1]") {
   bool ran = false;
-  const task<> t = set_flag(ran);
-  UNSCOPED_INFO("the body ran when it was called: does initial_suspend() return suspend_always?");
+  {
+    const task<> t = set_flag(ran);
+    UNSCOPED_INFO("the body ran when it was called: does initial_suspend() return suspend_always?");
+    CHECK_FALSE(ran);
+    ran = false;
+  }
+  UNSCOPED_INFO(
+      "the task's destructor ran the body: destroy() works wherever the coroutine is suspended, so "
+      "do not resume() it before");
   CHECK_FALSE(ran);
 }
 
@@ -96,7 +103,9 @@ TEST_CASE("06.1 a call makes one frame, and the parameter in it lives until it i
     UNSCOPED_INFO("the frame holds a copy of each parameter, and no other copy is left");
     CHECK(before.leaked_objects() == 1);
   }
-  UNSCOPED_INFO("nobody destroyed the frame: the task owns it, so its destructor has to");
+  UNSCOPED_INFO(
+      "nobody destroyed the frame: the task owns it, so its destructor has to, even if the body "
+      "has not run");
   CHECK(before.leaked_objects() == 0);
 }
 
@@ -139,13 +148,14 @@ TEST_CASE("06.1 moving a task moves the frame's ownership", "[06.1]") {
 
 TEST_CASE("06.1 a task that was moved from has nothing to destroy", "[06.1]") {
   const live_scope before;
-  INFO("a task that was moved from has no frame: its destructor must look before it destroys");
   {
+    INFO("a task that was moved from has no frame: its destructor must look before it destroys");
     task<> first = hold(counted{});
     const task<> second{std::move(first)};
     const task<> third{hold(counted{})};
     CHECK(before.leaked_objects() == 2);
   }
+  UNSCOPED_INFO("a frame is left: its owner did not destroy it");
   CHECK(before.leaked_objects() == 0);
 }
 

@@ -51,10 +51,14 @@ class [[nodiscard]] watch {
     return std::ranges::all_of(
         accesses_, [](const word_access& each) { return !each.has_written || each.releases(); });
   }
-  // Whether this access makes visible what the writing thread had written before.
+  // Whether the last access that found a value makes visible what the writing thread had written
+  // before. An earlier one, as in resolve()'s assert, does not count: the code acts on the last.
   [[nodiscard]] bool sees_what_it_found() const {
-    return std::ranges::any_of(
-        accesses_, [](const word_access& each) { return each.read != nullptr && each.acquires(); });
+    bool sees = false;
+    for (const word_access& each : accesses_) {
+      if (each.read != nullptr) sees = each.acquires();
+    }
+    return sees;
   }
 
  private:
