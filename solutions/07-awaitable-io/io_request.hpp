@@ -74,7 +74,7 @@ class io_awaiter : public io_operation {
 
   // Remembers the coroutine that the completion will resume, and starts the request by io_handle's
   // start() with its own `prepare` (a copy would be gone when the request is submitted). Returns
-  // what start() returns: true suspends the coroutine; false (canceled before) lets it continue.
+  // what start() returns: true suspends the coroutine; false lets it continue (from chapter 08 on).
   bool await_suspend(std::coroutine_handle<> awaiting) {
     // --8<-- [start:task-07-2]
     continuation_ = awaiting;

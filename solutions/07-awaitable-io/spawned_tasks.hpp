@@ -109,7 +109,7 @@ struct spawned_tasks::keeper_promise : list_link {
   std::suspend_always initial_suspend() const noexcept { return {}; }
   ending final_suspend() const noexcept { return {}; }
   void return_void() const noexcept {}
-  // on_failure() may throw because the ring takes no more requests. The next turn throws the same.
+  // A scope's on_failure() (chapter 08) throws if the ring fails; the next turn throws the same.
   void unhandled_exception() const noexcept { all.failed(std::current_exception()); }
 
   spawned_tasks& all;

@@ -120,6 +120,23 @@ TEST_CASE("07.4 run returns at once without tasks", "[07.4]") {
   CHECK(done == 1);
 }
 
+TEST_CASE("07.4 run returns when no task is left, whatever is still in flight", "[07.4]") {
+  const watchdog deadline{3s,
+                          "run() returns when no task is left, even if a request without a task is "
+                          "in flight: look at tasks_.empty() before each turn"};
+  const course_test::socket_pair silent = course_test::unix_pair();
+  io_context context;
+  int done = 0;
+  context.spawn(await_nops(context, 1, done));
+  context.start_unheard([fd = silent.theirs.get()](::io_uring_sqe& sqe) {
+    ::io_uring_prep_poll_add(&sqe, fd, POLLIN);
+  });
+  context.run();
+  CHECK(done == 1);
+  UNSCOPED_INFO("the poll of the silent socket can complete only when the context is destroyed");
+  CHECK(context.in_flight() == 1);
+}
+
 TEST_CASE("07.4 tasks on one thread take turns", "[07.4]") {
   const watchdog deadline{3s, "each completion resumes its own task"};
   io_context context;
