@@ -47,9 +47,9 @@ class blocking_pool {
 
     // On the pool's thread. Stores `awaiting` in traveler_, with release order, and then sends a
     // message to the context: sender.send(home, *this, 0), where *this is only an address. The
-    // store must be the last access to the frame, in which this object and from_ live. Nothing
-    // orders a later access with those of the other thread, even one before the send. So take
-    // references to from_.sender_ and from_.home_ first.
+    // store must be the last access to the frame, in which this object and from_ live: C++ and TSan
+    // know no order of a later access, even one before the send, and the other thread's accesses,
+    // although the kernel makes one. So take references to from_.sender_ and from_.home_ first.
     void await_suspend(std::coroutine_handle<> awaiting) noexcept {
       COURSE_TODO("12.5");
     }

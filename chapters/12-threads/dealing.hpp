@@ -108,11 +108,11 @@ inline arrivals::next_client arrivals::next() noexcept {
 }
 
 // Sends `client` to the worker of `to`, in a message: co_await msg_ring_op(context, to.queue(),
-// address_of(to), its descriptor). That yields an io_result, which is true if the message was sent.
-// Returns true if it was sent; otherwise false, and `client` is unchanged. Decide which side owns
-// the descriptor during the wait, so that it is closed once.
+// address_of(to), its descriptor). That yields an io_result; bool{result} says whether the message
+// was sent. Returns true if it was sent; otherwise false, and `client` is unchanged. Decide which
+// side owns the descriptor during the wait, so that it is closed once.
 inline task<bool> hand_over(io_context& context, arrivals& to, common::unique_fd& client) {
-  context.reserve(1);  // if the queue stays full, this line throws, and not the co_await
+  context.reserve(1);  // if the queue stays full, this throws, and `client` still owns it
   COURSE_TODO("12.3");
 }
 

@@ -19,7 +19,8 @@ constexpr uring::ring_options queues{.mode = uring::ring_mode::defer, .cq_entrie
 
 void report(const uring::echo_workers& all) {
   for (std::size_t i = 0; i < all.served().size(); ++i) {
-    std::printf("worker %zu: %zu clients\n", i + 1, all.served()[i]);
+    const std::size_t clients = all.served()[i];
+    std::printf("worker %zu: %zu %s\n", i + 1, clients, clients == 1 ? "client" : "clients");
   }
 }
 

@@ -14,8 +14,8 @@
 namespace common {
 
 enum class blocking { yes, no };
-// after_bind: as `yes`, but it fails if any other socket has the port. It is for the first listener
-// of a program, so that a second program cannot take a part of its clients.
+// after_bind: shared after bind(), which fails if any other socket has the port. It is for a
+// program's first listener: so a second copy of the program fails, and takes none of the clients.
 enum class reuse_port { no, yes, after_bind };
 
 struct listen_options {

@@ -53,7 +53,7 @@ class worker {
   [[nodiscard]] io_context& context() noexcept { return context_; }
 
   // Call it on the same thread when the last task has ended: it waits for requests without a task,
-  // such as a cancel. The thread that destroys the ring may not enter it.
+  // such as a cancel. With `defer`, the thread that destroys the ring may not enter it (EEXIST).
   void finish() {
     while (context_.in_flight() > 0) context_.turn();
   }
@@ -70,8 +70,8 @@ class worker {
 // Returns `count` listeners on one port; the kernel gives each client to one of them. Make them by
 // common::listen_on(host, port, {.shared = …}). Port 0 lets the kernel choose a port for the first
 // one, and common::port_of(its descriptor) returns that port. Decide which common::reuse_port (see
-// listen.hpp) the first one has, even if there is no other, and which the others have. A program
-// that is started twice must fail the second time, and not take half of the clients.
+// listen.hpp) the first one has, and which the others have. A second copy of the program must fail
+// at its own first listener, and not take half of the clients, even if `count` is 1.
 inline std::vector<common::unique_fd> listen_for_each(std::size_t count, const std::string& host,
                                                       std::uint16_t port) {
   std::vector<common::unique_fd> listeners;

@@ -125,7 +125,21 @@ bool all_sleep(const std::vector<::pid_t>& threads) {
                              [](::pid_t each) { return course_test::process_state(each) == 'S'; });
 }
 
+bool all_others_sleep() {
+  auto threads = course_test::thread_ids(::getpid());
+  std::erase(threads, ::gettid());
+  return all_sleep(threads);
+}
+
 }  // namespace
+
+TEST_CASE("12.4 threads that wait for work leave when the pool ends", "[12.4]") {
+  const watchdog deadline{3s,
+                          "the pool ends, and its threads wait on: only wait(lock, ending, "
+                          "predicate) wakes a thread when it is asked to leave"};
+  const thread_pool pool{2};
+  (void)course_test::eventually(1s, all_others_sleep);
+}
 
 TEST_CASE("12.4 a coroutine continues on a thread of the pool", "[12.4]") {
   const watchdog deadline{5s, "it was scheduled, and no thread goes on with it"};
@@ -186,7 +200,10 @@ TEST_CASE("12.4 first come, first served", "[12.4]") {
     meeting until{2};
     hold(pool, until);  // so that the others have to wait
     for (const char each : {'a', 'b', 'c', 'd'}) note_there(pool, seen, each);
+    meeting all_have_run{2};
+    hold(pool, all_have_run);
     CHECK(until.attend());
+    (void)all_have_run.attend();
   }
   UNSCOPED_INFO("the last to come must not be the first to go: push_back() and pop_front()");
   CHECK(seen.text() == "abcd");
@@ -194,7 +211,9 @@ TEST_CASE("12.4 first come, first served", "[12.4]") {
 
 TEST_CASE("12.4 every scheduled coroutine runs before the pool has gone", "[12.4]") {
   const watchdog deadline{10s, "the pool ends: its threads have to leave when no work is left"};
-  INFO("a coroutine that is never resumed is a frame that is never freed");
+  INFO(
+      "a coroutine that is never resumed is a frame that is never freed: a thread leaves only when "
+      "it is asked to and no place waits. wait(lock, ending, predicate) says false then");
   order seen;
   const ::pid_t here = ::gettid();
   meeting until{2};

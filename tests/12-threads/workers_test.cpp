@@ -208,7 +208,9 @@ TEST_CASE("12.2 if the system has no thread left nobody serves, and nothing stay
       UNSCOPED_INFO("std::jthread threw a std::system_error: pass it on by failed()");
       CHECK_THROWS_AS(all.run([&](worker&, std::size_t) { ++serving; }), std::system_error);
     }
-    UNSCOPED_INFO("a server with fewer threads than were asked for is not what was asked for");
+    UNSCOPED_INFO(
+        "a server with fewer threads than were asked for is not what was asked for: where "
+        "arrive_and_wait() returns false, the worker does not serve");
     CHECK(serving == 0);
     CHECK(course_test::thread_count() == threads_before);
     CHECK(fds.leaked().empty());
@@ -228,14 +230,18 @@ TEST_CASE("12.2 if a ring cannot be enabled nobody serves", "[12.2]") {
         "run_one(), which is noexcept. Catch it there, and pass it on by failed()");
     const std::string said = escaped_from(all, [&](worker&, std::size_t) { ++serving; });
     CHECK(said.starts_with("io_uring_register: "));
-    UNSCOPED_INFO("one of them could not start: start_.give_up() tells the others");
+    UNSCOPED_INFO(
+        "one of them could not start: start_.give_up() tells the others, if it comes before they "
+        "serve. So each worker calls enable() before arrive_and_wait()");
     CHECK(serving == 0);
   }
 }
 
 TEST_CASE("12.2 if a ring is refused and then a thread run throws the first error", "[12.2]") {
   course_test::require_feature("r_disabled");
-  const watchdog deadline{5s, "a worker's ring was refused: failed() has to ask for a stop"};
+  const watchdog deadline{5s,
+                          "a worker's ring was refused: failed() has to ask for a stop, without a "
+                          "wait for the other worker: enable() comes before arrive_and_wait()"};
   const common::stop_signal stop;
   workers all{2, small, stop};
   REQUIRE(enable_before_its_thread(all, 0) == 0);
