@@ -58,12 +58,12 @@ class http_service {
   // Stops in an orderly way when a stop is requested. You need:
   //   site_.options.drain_ms   how long clients may still take: wait with a timeout_op() under
   //                            over_, which is canceled when the last client has gone
-  //   site_.limits.end_idle()  closes the connections on which no request is under way
+  //   site_.limits.end_idle()  closes the connections that are idle, and those that become idle
+  //                            later, which a loop over end_longest_idle() would miss
   //   site_.is_draining        while it is true, each answer is the last of its connection
   //   accepting_               the source under which clients are accepted: its cancel closes the
   //                            listener, and the kernel resets the clients that wait in its queue
-  // When this task ends, when_any() cancels over_. The source of clients_ is below over_, so this
-  // cancel gives up the clients that are still there.
+  // When this task ends, when_any() cancels over_, and with it the clients that are still there.
   task<> stop_in_order() {
     (void)co_await poll_op(over_, stop_fd_, POLLIN);
     COURSE_TODO("14.5");

@@ -104,9 +104,10 @@ class time_limit : public list_link {
     source_->cancel();
   }
 
-  // A client that has taken some bytes since our last look is slow, but not gone. SIOCOUTQ counts
-  // the bytes that its kernel has not confirmed. Before its next request, a client may still be
-  // reading the last answer. Reading gives it no more time to end a request that it has begun.
+  // A client that has taken some bytes since our last look is slow, but not gone. Each call is such
+  // a look, so a sweep asks each limit once. SIOCOUTQ counts the bytes that the client's kernel has
+  // not confirmed. Before its next request, a client may still be reading the last answer. Reading
+  // gives it no more time to end a request that it has begun.
   [[nodiscard]] bool has_taken_something() {
     if (waits_for_ != wait_for::room && waits_for_ != wait_for::request) return false;
     int now = 0;
@@ -132,9 +133,10 @@ inline void time_limits::sweep(limit_clock::time_point now) {
 }
 
 // Takes out of `list` each limit for which is_over_at() is true. Look at no more limits than you
-// must, because there may be ten thousand. If has_taken_something(), the client is only slow: call
-// start_again(), which adds the limit to the end of its list, so take it out before. Otherwise call
-// end(). A list has empty(), front(), which leaves the limit in the list, and pop_front().
+// must, because there may be ten thousand. A list has empty(), front(), which leaves the limit in
+// the list, and pop_front(), which takes it out. Ask each limit that you have taken out, once,
+// whether it has_taken_something(). If it has, the client is only slow: call start_again(), which
+// adds the limit to the end of its list. Otherwise call end().
 inline void time_limits::end_those_over(running& list, std::chrono::milliseconds length,
                                         limit_clock::time_point now) {
   COURSE_TODO("14.4");

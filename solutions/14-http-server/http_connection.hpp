@@ -85,7 +85,7 @@ class http_connection {
   //   head     Stop its limit: link_.limit.stop(). If answers_.at_once(site_.head), go on. If not,
   //            the request has to wait: copy its head to slow_head_. The head is what next() took
   //            from the front of `rest`, so keep a view of `rest` from before each call.
-  //   data     A part of a body. Go on. None comes here: a request with a body has to wait.
+  //   data     Never here, because a request with a body has to wait. The switch needs it: go on.
   //   end      A request is over. Go on.
   //   more     The rest is not a whole request.
   //   refused  Call answers_.refuse_all() with parser_.why().status, and return needs::goodbye:

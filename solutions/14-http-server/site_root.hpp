@@ -34,10 +34,10 @@ struct found_file {
 };
 
 // How openat2 has to open a path: to read, closed on exec, without waiting, and so that no terminal
-// becomes ours. `resolve` keeps the path beneath the folder that it begins at, symbolic links
-// included, and refuses magic links, but allows a disk that is mounted beneath the folder. (A magic
-// link of /proc, such as /proc/self/cwd, leads to an object of a process, and not to a path.) The
-// flags' names are in openat2(2) and open(2).
+// becomes our controlling terminal ("noctty"). `resolve` keeps the path beneath the folder that it
+// begins at, symbolic links included, and refuses magic links, but allows a disk that is mounted
+// beneath the folder. (A magic link of /proc, such as /proc/self/cwd, leads to an object of a
+// process, and not to a path.) The flags' names are in openat2(2) and open(2).
 [[nodiscard]] inline ::open_how how_to_open() noexcept {
   ::open_how how{};
   // --8<-- [start:task-14-1]

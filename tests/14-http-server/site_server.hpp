@@ -4,6 +4,7 @@
 // Errors   those of server_process and of client.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,13 +71,15 @@ class site_server {
 }
 
 // Reads one answer whose length is said, and nothing behind it.
-[[nodiscard]] inline std::string recv_answer(client& peer) {
+[[nodiscard]] inline std::string recv_answer(client& peer,
+                                             milliseconds body_deadline = step_deadline) {
   std::string answer;
   while (!answer.ends_with("\r\n\r\n")) answer += peer.recv_exactly(1);
   constexpr std::string_view field = "\r\nContent-Length: ";
   const std::size_t at = answer.find(field);
   if (at == std::string::npos) return answer;
-  return answer + peer.recv_exactly(std::stoul(answer.substr(at + field.size())));
+  const std::size_t bytes = std::stoul(answer.substr(at + field.size()));
+  return answer + peer.recv_exactly(bytes, body_deadline);
 }
 
 }  // namespace course_test

@@ -83,6 +83,8 @@ TEST_CASE("14.4 only those go whose own time is up", "[14.4]") {
   CHECK(first.is_over());
   UNSCOPED_INFO("the second was started later, and its time is not up");
   CHECK_FALSE(second.is_over());
+  UNSCOPED_INFO("its time is not up, so it stays in its list: ask front() before you pop_front()");
+  CHECK(second.is_linked());
 }
 
 TEST_CASE("14.4 what was ended or stopped is in no list", "[14.4]") {
@@ -143,8 +145,11 @@ TEST_CASE("14.4 the longest idle client is the first to go", "[14.4]") {
   UNSCOPED_INFO("the first of its list has waited for longest");
   CHECK(second.is_over());
   CHECK_FALSE(first.is_over());
+  const bool was_ended = here.limits.end_longest_idle();
   UNSCOPED_INFO("the last of them can be ended like any other");
-  CHECK(here.limits.end_longest_idle());
+  CHECK(first.is_over());
+  UNSCOPED_INFO("the last of them was ended, so the result is true, whether or not one is left");
+  CHECK(was_ended);
   UNSCOPED_INFO("a client in the middle of a request is not idle");
   CHECK_FALSE(here.limits.end_longest_idle());
   CHECK_FALSE(body.is_over());

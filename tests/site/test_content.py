@@ -32,6 +32,7 @@ SECTIONS = [
     "changed",
     "teaching",
 ]
+TODO_LINES = re.compile(r"(\d\d\.\d).* write it at chapters/(\S+?):(\d+(?:, \d+)*)")
 FLAG = re.compile(r'\.?add(?:_option)?\("(--[a-z-]+)"')
 
 
@@ -140,10 +141,12 @@ def test_an_output_names_lines_and_tests_as_they_are_now(file: Path) -> None:
     """Else: .venv/bin/python docs/_hooks/outputs.py NAME"""
     wrong = []
     output = file.read_text(encoding="utf-8")
-    for task, name, line in re.findall(r"(\d\d\.\d).* write it at chapters/(\S+):(\d+)", output):
+    for task, name, said in TODO_LINES.findall(output):
         starter = starter_text((ROOT / "solutions" / name).read_text(encoding="utf-8"))
-        if "COURSE_TODO" not in starter.splitlines()[int(line) - 1]:
-            wrong.append(f"{task} is not at chapters/{name}:{line}")
+        lines = enumerate(starter.splitlines(), start=1)
+        todos = ", ".join(str(line) for line, text in lines if f'COURSE_TODO("{task}")' in text)
+        if said != todos:
+            wrong.append(f"{task} is at chapters/{name}:{todos}, not at {said}")
     for task, count in re.findall(r"│ (\d\d\.\d) │.*│ *\d+ of +(\d+) │", output):
         chapter, _ = find_task(task, ROOT)
         tests = len(stubs.test_names(chapter.tests, task))
