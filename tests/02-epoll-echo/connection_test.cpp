@@ -320,6 +320,21 @@ TEST_CASE("02.3 a wake-up without room loses neither the connection nor its byte
   CHECK(pair.client.wanted_events() == EPOLLOUT);
 }
 
+TEST_CASE("02.3 a peer that is gone while bytes are unsent closes the connection", "[02.3]") {
+  fixture pair{course_test::unix_pair()};
+  fill(pair);
+  pair.send("x");
+  const course_test::watchdog deadline{5s, tries_until_there_is_room};
+  UNSCOPED_INFO("send() said EAGAIN, so unsent_ has to hold this byte: see the tests of 02.2");
+  REQUIRE(pair.client.on_readable(pair.scratch) == epoll::state::open);
+  REQUIRE(pair.client.unsent_bytes() == 1);
+  pair.peer.reset();
+  UNSCOPED_INFO(
+      "send() failed, and not with EAGAIN: on_writable() returns what send_or_keep() says, or the "
+      "echo goes on without these bytes");
+  CHECK(pair.client.on_writable() == epoll::state::closed);
+}
+
 TEST_CASE("02.3 the kept bytes stay in memory that is ours until they are sent", "[02.3]") {
   fixture pair{course_test::unix_pair()};
   fill(pair);

@@ -22,12 +22,12 @@
 
 #include "bytes.hpp"
 #include "client.hpp"
-#include "contract_server.hpp"
 #include "eventually.hpp"
 #include "hang_guard.hpp"
 #include "listen.hpp"
 #include "logged_by.hpp"
 #include "process_counts.hpp"
+#include "sanitized.hpp"
 #include "scripted_calls.hpp"
 #include "server_process.hpp"
 #include "socket_pair.hpp"

@@ -11,9 +11,9 @@
 
 #include "bytes.hpp"
 #include "callback_echo.hpp"
-#include "contract_server.hpp"
 #include "coroutine_echo.hpp"
 #include "eventually.hpp"
+#include "sanitized.hpp"
 #include "session_fixture.hpp"
 
 using namespace std::chrono_literals;

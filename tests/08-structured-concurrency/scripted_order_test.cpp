@@ -202,7 +202,10 @@ void play(const std::vector<std::uint8_t>& order, const meaning& how, bool toget
   }
   UNSCOPED_INFO("its own requests had completed, and the frame waited for the cancel's completion");
   CHECK_FALSE(seen.too_late);
-  UNSCOPED_INFO("the request's own result counts; -ECANCELED and -EINTR ask who has ended it");
+  UNSCOPED_INFO(
+      "the request's own result counts; -ECANCELED and -EINTR ask who has ended it: the deadline, "
+      "unless the timeout's own result is -ECANCELED. -ETIME is not the only result of one that "
+      "has fired");
   if (how.expected == -ECONNRESET) {
     UNSCOPED_INFO("ECONNRESET is the request's own error: no deadline turns it into ETIME");
   }

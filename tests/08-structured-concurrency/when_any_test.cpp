@@ -102,6 +102,9 @@ TEST_CASE("08.2 a loser that cannot be canceled is waited for", "[08.2]") {
 TEST_CASE("08.2 an exception of a loser is dropped", "[08.2]") {
   io_context context;
   cancel_source losers{context};
+  UNSCOPED_INFO(
+      "when_any() threw, although another task had won: of the outcomes, give only the first to "
+      "the counter");
   const auto first = context.run(uring::when_any(losers, throw_after(context, 3, "too late", {}),
                                                  name_after(context, 1, "early", {})));
   UNSCOPED_INFO("an outcome that came second was taken for the first");
