@@ -15,10 +15,10 @@
 #include <cstdint>
 #include <mutex>
 #include <span>
-#include <system_error>
 #include <thread>
 
 #include "addressed.hpp"
+#include "errors.hpp"
 #include "io_queue.hpp"
 #include "message.hpp"
 #include "ring.hpp"
@@ -53,7 +53,7 @@ class message_sender {
     }
     const std::int32_t res = done.front().res;
     if (res == -EOVERFLOW || res == -ENOMEM) return false;
-    if (res != 0) throw std::system_error{-res, std::generic_category(), "MSG_RING"};
+    if (res != 0) common::throw_error(res, "MSG_RING");
     return true;
   }
 

@@ -75,7 +75,7 @@ class arrivals final : public message_receiver {
     if (arrived.value < 0) {
       sent_ = ~arrived.value;
     } else {
-      waiting_.push_back(common::unique_fd{arrived.value});
+      waiting_.push_back(common::unique_fd{arrived.value});  // NOLINT(modernize-use-emplace)
       ++come_;
     }
     // --8<-- [end:task-12-3b]
