@@ -27,7 +27,8 @@ Result check(Result result, std::string_view tried) {
   return result;
 }
 
-// The failures of accept(2), by what the caller should do about them.
+// The failures of accept(2), by what the caller should do about them. `error` may be an errno or
+// its negative, such as the `res` of a completion.
 enum class accept_failure {
   try_again,           // this connection is gone or we were interrupted: accept the next one now
   nothing_waiting,     // EAGAIN: wait until the listener is readable

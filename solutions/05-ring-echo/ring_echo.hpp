@@ -103,7 +103,7 @@ class ring_echo {
   void on_accept(std::int32_t res) {
     accepting_ = false;
     common::unique_fd client{res};  // a negative number closes nothing
-    if (stopping()) return;
+    if (stopping()) return;  // `res` may be -ECANCELED: begin_stop() cancels the accept
     // --8<-- [start:task-05-2b]
     if (client.valid()) {
       const slot_id id = connections_.insert(std::make_unique<ring_connection>(std::move(client)));

@@ -38,7 +38,7 @@ class scope final : private spawned_tasks {
   task<> run(task<> body) {
     assert(!is_running_ && "one run() of a scope at a time");
     assert(!continuation_ && "what an earlier run() left here has been resumed: set it to null");
-    is_running_ = true;
+    is_running_ = true;  // until `co_await all_ended{*this}` resumes
     // --8<-- [start:task-08-5]
     spawn(std::move(body));
     co_await all_ended{*this};
