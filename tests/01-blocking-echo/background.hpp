@@ -20,6 +20,7 @@
 
 #include "client.hpp"
 #include "eventually.hpp"
+#include "patience.hpp"
 #include "process_counts.hpp"
 
 namespace course_test {
@@ -75,7 +76,7 @@ class background {
 
   [[nodiscard]] bool running() const { return !finished(milliseconds{0}); }
   [[nodiscard]] bool finished(milliseconds deadline = step_deadline) const {
-    return result_.wait_for(deadline) == std::future_status::ready;
+    return result_.wait_for(deadline * patience()) == std::future_status::ready;
   }
 
   // To be called once, after finished(). It joins the thread first: TSan does not see how libstdc++

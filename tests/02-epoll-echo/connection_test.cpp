@@ -18,6 +18,7 @@
 #include "bytes.hpp"
 #include "errors.hpp"
 #include "eventually.hpp"
+#include "patience.hpp"
 #include "socket_pair.hpp"
 #include "watchdog.hpp"
 
@@ -216,7 +217,7 @@ TEST_CASE("02.2 a client without room does not make the others wait", "[02.2]") 
       if (pair.client.on_readable(pair.scratch) == epoll::state::closed) return;
     }
   });
-  const bool returned = talking.wait_for(3s) == std::future_status::ready;
+  const bool returned = talking.wait_for(3s * course_test::patience()) == std::future_status::ready;
   pair.peer.reset();  // a loop that still tries learns that nobody is there
   talking.get();
   UNSCOPED_INFO(tries_until_there_is_room);

@@ -16,6 +16,7 @@
 #include "client.hpp"
 #include "errors.hpp"
 #include "hang_guard.hpp"
+#include "patience.hpp"
 #include "server_process.hpp"
 #include "socket_pair.hpp"
 
@@ -82,7 +83,7 @@ std::int64_t talk_to(
                    acceptor.close();
                  });
   use_again(plan);
-  io.run_for(5s);
+  io.run_for(5s * course_test::patience());
   if (escaped) std::rethrow_exception(escaped);
   if (echoes == requests && messages != requests) {
     FAIL_CHECK("the server got " << messages << " messages instead of " << requests
@@ -117,7 +118,7 @@ TEST_CASE("03.4 a client that connects leaves the thread to the others", "[03.4]
   common::check(::listen(listener.socket.get(), 0), "listen");
   const course_test::client queued{listener.port};
   ::pollfd arrived{.fd = listener.socket.get(), .events = POLLIN, .revents = 0};
-  REQUIRE(::poll(&arrived, 1, 2000) == 1);
+  REQUIRE(::poll(&arrived, 1, 2000 * course_test::patience()) == 1);
 
   const hang_guard guard{
       "connect() waits for the server and holds the only thread: co_await socket.async_connect", 5};

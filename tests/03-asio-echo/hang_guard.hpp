@@ -12,6 +12,8 @@
 
 #include <string_view>
 
+#include "patience.hpp"
+
 namespace course_test {
 
 class hang_guard {
@@ -19,7 +21,7 @@ class hang_guard {
   explicit hang_guard(std::string_view cause, unsigned limit_s = 10) {
     cause_ = cause;
     ::signal(SIGALRM, &give_up);
-    ::alarm(limit_s);
+    ::alarm(limit_s * static_cast<unsigned>(patience()));
   }
   hang_guard(hang_guard&&) = delete;
   ~hang_guard() { ::alarm(0); }

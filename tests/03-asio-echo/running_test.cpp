@@ -26,6 +26,7 @@
 #include "hang_guard.hpp"
 #include "listen.hpp"
 #include "logged_by.hpp"
+#include "patience.hpp"
 #include "process_counts.hpp"
 #include "sanitized.hpp"
 #include "scripted_calls.hpp"
@@ -71,7 +72,7 @@ void stall(server_process& server, client& peer) {
   std::string went_wrong = "it took all that came, and should wait until its echoes are read";
   bool stalled = false;
   try {
-    stalled = course_test::eventually(20s, [&] {
+    stalled = course_test::eventually(10s, [&] {
       refusals = peer.send_some(much) == 0 ? refusals + 1 : 0;
       return refusals == 100;
     });
@@ -190,7 +191,7 @@ TEST_CASE("03.3 a loop that has nothing to do sleeps", "[03.3]") {
     }
   }};
   std::future<::pid_t> tid = started.get_future();
-  const bool begun = tid.wait_for(2s) == std::future_status::ready;
+  const bool begun = tid.wait_for(2s * course_test::patience()) == std::future_status::ready;
   const ::pid_t number = begun ? tid.get() : -1;
   const bool slept = begun && course_test::eventually(
                                   2s, [&] { return course_test::process_state(number) == 'S'; });
@@ -275,7 +276,7 @@ TEST_CASE("03.3 run_on_threads() returns when all of its threads are done", "[03
   const std::function<void()> work = [&] {
     if (std::this_thread::get_id() == ours) return asio::post(io, work);  // for the other thread
     io.stop();
-    left_behind = course_test::eventually(300ms, [&] { return returned.load(); });
+    left_behind = course_test::happens_within(300ms, [&] { return returned.load(); });
     ended = true;
   };
   asio::post(io, work);

@@ -15,6 +15,7 @@
 
 #include "hang_guard.hpp"
 #include "open_sockets.hpp"
+#include "patience.hpp"
 #include "socket_pair.hpp"
 #include "unique_fd.hpp"
 
@@ -27,7 +28,7 @@ struct session_fixture {
   // Runs handlers until the condition holds; false if it does not within two seconds.
   template <typename Condition>
   [[nodiscard]] bool run_until(const Condition& holds) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{2};
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{2} * patience();
     while (!holds()) {
       if (std::chrono::steady_clock::now() >= deadline) return holds();
       io.restart();

@@ -20,6 +20,7 @@
 #include "eventually.hpp"
 #include "fake_ring.hpp"
 #include "live_ring.hpp"
+#include "patience.hpp"
 #include "pipe_ends.hpp"
 #include "refuse_calls.hpp"
 #include "store_trap.hpp"
@@ -359,7 +360,8 @@ TEST_CASE("04.3 a signal while it waits is an interruption, not a failure", "[04
   {
     const course_test::alarms ticking{std::chrono::milliseconds{5}};
     std::jthread relief{[&](const std::stop_token& interrupted) {
-      const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{2};
+      const auto deadline =
+          std::chrono::steady_clock::now() + std::chrono::seconds{2} * course_test::patience();
       while (!interrupted.stop_requested() && std::chrono::steady_clock::now() < deadline) {
         std::this_thread::sleep_for(std::chrono::milliseconds{2});
       }

@@ -28,6 +28,7 @@
 #include "alarms.hpp"
 #include "errors.hpp"
 #include "feature.hpp"
+#include "patience.hpp"
 #include "pipe_ends.hpp"
 #include "process_counts.hpp"
 #include "raw_ring.hpp"
@@ -145,7 +146,7 @@ std::string refused(const refusal& how, const std::function<std::string(ring&)>&
   }
   std::string said = no_end;
   ::pollfd answer{.fd = pipe.read.get(), .events = POLLIN, .revents = 0};
-  if (::poll(&answer, 1, static_cast<int>(how.deadline.count())) == 1) {
+  if (::poll(&answer, 1, static_cast<int>(how.deadline.count()) * course_test::patience()) == 1) {
     said.resize(1000);
     said.resize(static_cast<std::size_t>(
         common::check(::read(pipe.read.get(), said.data(), said.size()), "read")));

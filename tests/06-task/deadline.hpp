@@ -12,12 +12,14 @@
 #include <mutex>
 #include <thread>
 
+#include "patience.hpp"
+
 namespace course_test {
 
 class [[nodiscard]] deadline {
  public:
-  explicit deadline(std::chrono::seconds patience)
-      : thread_{[this, patience] { abort_after(patience); }} {}
+  explicit deadline(std::chrono::seconds at_most)
+      : thread_{[this, at_most = at_most * patience()] { abort_after(at_most); }} {}
   deadline(deadline&&) = delete;
   ~deadline() {
     {
@@ -29,9 +31,9 @@ class [[nodiscard]] deadline {
   }
 
  private:
-  void abort_after(std::chrono::seconds patience) {
+  void abort_after(std::chrono::seconds at_most) {
     std::unique_lock lock{mutex_};
-    if (!kept_.wait_for(lock, patience, [this] { return is_kept_; })) std::abort();
+    if (!kept_.wait_for(lock, at_most, [this] { return is_kept_; })) std::abort();
   }
 
   std::mutex mutex_;

@@ -21,6 +21,7 @@
 #include "allocations.hpp"
 #include "counted.hpp"
 #include "deadline.hpp"
+#include "patience.hpp"
 #include "task.hpp"
 #include "watchdog.hpp"
 
@@ -172,7 +173,7 @@ class barrier {
  private:
   void open_at_last() {
     std::unique_lock lock{mutex_};
-    gave_up_ = !complete_.wait_for(lock, std::chrono::seconds{2},
+    gave_up_ = !complete_.wait_for(lock, std::chrono::seconds{2} * course_test::patience(),
                                    [this] { return waiting_.size() == expected_; });
     const std::vector<std::coroutine_handle<>> resumed = std::exchange(waiting_, {});
     lock.unlock();

@@ -137,7 +137,7 @@ TEST_CASE("10 first-multishot goes deaf at the descriptor limit, and the server 
     client late{each->port()};
     late.send_all("hello?");
     std::string reply;
-    const bool answered = course_test::eventually(
+    const bool answered = course_test::happens_within(
         each == &deaf ? 500ms : 30s, [&] { return (reply += late.recv_some(6)) == "hello?"; });
     UNSCOPED_INFO((each == &deaf ? "first-multishot has lost the defect that the page shows"
                                  : "a request has ended, and nobody arms it again"));

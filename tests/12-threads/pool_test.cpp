@@ -195,12 +195,12 @@ TEST_CASE("12.4 first come, first served", "[12.4]") {
   const watchdog deadline{10s, "something was scheduled, and has not run"};
   INFO("a place ends with the frame that it is in: pop_front() comes before resume()");
   order seen;
+  meeting until{2};
+  meeting all_have_run{2};
   {
-    thread_pool pool{1};
-    meeting until{2};
-    hold(pool, until);  // so that the others have to wait
+    thread_pool pool{1};  // its end waits for the thread, which may still be in a meeting
+    hold(pool, until);    // so that the others have to wait
     for (const char each : {'a', 'b', 'c', 'd'}) note_there(pool, seen, each);
-    meeting all_have_run{2};
     hold(pool, all_have_run);
     CHECK(until.attend());
     (void)all_have_run.attend();

@@ -108,7 +108,7 @@ TEST_CASE("14 a client that sends without reading fills no memory", "[14]") {
   for (int i = 0; i < 100; ++i) requests += site_server::request("/large.bin");
   const std::size_t before = server.process.resident_bytes();
   std::size_t sent = 0;
-  const bool is_stalled = !eventually(milliseconds{1500}, [&] {
+  const bool is_stalled = !happens_within(milliseconds{1500}, [&] {
     sent += flood.send_some(requests);
     return sent > 64 * 1024 * 1024;
   });
@@ -174,8 +174,8 @@ TEST_CASE("14 all threads together keep to the limit of connections", "[14]") {
   std::vector<client> begun = connect_many(server.process.port(), 20);
   for (client& each : begun) each.send_all("GET /hello.txt HTTP/1.1\r\nHo");
   UNSCOPED_INFO("each thread has its share, rounded down, and one client that waits");
-  CHECK_FALSE(
-      eventually(milliseconds{300}, [&] { return server.process.open_fd_count() > none + 2 + 2; }));
+  const auto is_over = [&] { return server.process.open_fd_count() > none + 2 + 2; };
+  CHECK_FALSE(happens_within(milliseconds{300}, is_over));
 }
 
 TEST_CASE("14 fewer connections than threads are a sentence, and status 2", "[14]") {

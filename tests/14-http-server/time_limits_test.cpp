@@ -177,7 +177,7 @@ TEST_CASE("14.4 a byte now and then buys a head no time", "[14.4]") {
   std::string answer;
   for (int i = 0; i < 5000 && answer.empty(); ++i) {
     peer.send_all("x");
-    (void)eventually(milliseconds{20}, [&] {
+    (void)happens_within(milliseconds{20}, [&] {
       answer += peer.recv_some(1000);
       return !answer.empty();
     });

@@ -105,7 +105,7 @@ struct crowd {
 
   // Collects until no further client has been served for a while.
   void collect_all_it_serves() {
-    while (eventually(milliseconds{500}, [this] { return collect(); })) continue;
+    while (happens_within(milliseconds{500}, [this] { return collect(); })) continue;
   }
 };
 

@@ -93,15 +93,22 @@ TEST_CASE("a client that never reads cannot keep it from stopping") {
 }
 
 TEST_CASE("a second SIGTERM ends it at once") {
-  server_process server = start_contract_server();
-  client stalled = connect_and_stall(server.port());
-  server.send_signal(SIGTERM);
-  // Two pending signals of one kind are one signal: the first must have reached the server.
-  const auto delivered = [&] { return !server.alive() || !signal_pending(server.pid(), SIGTERM); };
-  REQUIRE(eventually(server_process::stop_deadline, delivered));
-  if (!server.alive()) return;  // the first signal was enough
+  // On a busy machine the grace period after the first signal may be over before the second: again.
+  exit_status ended = exited(0);
+  for (int tries = 0; tries < 5 && ended == exited(0); ++tries) {
+    server_process server = start_contract_server();
+    client stalled = connect_and_stall(server.port());
+    server.send_signal(SIGTERM);
+    // Two pending signals of one kind are one signal: the first must have reached the server.
+    const auto delivered = [&] {
+      return !server.alive() || !signal_pending(server.pid(), SIGTERM);
+    };
+    REQUIRE(eventually(server_process::stop_deadline, delivered));
+    if (!server.alive()) return;  // the first signal was enough
+    ended = server.stop(SIGTERM);
+  }
   UNSCOPED_INFO(
       "the second signal only says again what the first said; an impatient user needs it "
       "to end the process: restore the default action after the first");
-  CHECK(server.stop(SIGTERM) == killed_by(SIGTERM));
+  CHECK(ended == killed_by(SIGTERM));
 }

@@ -62,7 +62,7 @@ std::size_t send_until_unread(client& peer, std::size_t bytes_max) {
     return window > widest / 2 + peer.unacknowledged_bytes();
   };
   std::size_t sent_bytes = 0;
-  while (sent_bytes < bytes_max && eventually(stall_ms, keeps_up)) {
+  while (sent_bytes < bytes_max && happens_within(stall_ms, keeps_up)) {
     peer.send_all(pattern(0, piece_bytes, sent_bytes));
     sent_bytes += piece_bytes;
   }
