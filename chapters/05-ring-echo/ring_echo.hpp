@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // One thread that serves every client through one ring.
 // Owns     the listener, the ring, and every connection through connections_.
-// Lifetime run() returns after a stop: when every client has left, or after two stop_grace_ms.
+// Lifetime run() returns after a stop, when every client has left or after two stop_grace_ms.
 // Threads  only the thread that made it may call run().
-// Errors   std::system_error if ring or listener fails; a client's error ends its connection.
+// Errors   std::system_error if the ring or listener fails; a client's error ends its connection.
 // Rule     a connection has exactly one request in flight, and is erased only when that request's
-//          completion is handled: the kernel holds the address of its buffer until then.
+//          completion is handled, because until then the kernel holds the buffer's address.
 // See      io_uring(7), io_uring_enter(2)
 #pragma once
 
@@ -74,22 +74,23 @@ class ring_echo {
     }
   }
 
-  // Finds the connection that this recv or send belongs to, by connections_.find(). If it is still
-  // there, passes it the result, by on_recv(res) or on_send(res), and does what the returned `next`
-  // asks for: request_recv(), request_send() or remove().
+  // A recv or a send has completed; from.what says which. Finds its connection, from.whose, with
+  // connections_.find(). If that connection is gone, does nothing. Otherwise passes `res` to the
+  // connection's on_recv() or on_send(). Each of them returns a `next`, the step to take now:
+  // request_recv(), request_send() or remove().
   void advance(const tag& from, std::int32_t res) {
     COURSE_TODO("05.2");
   }
 
-  // An accept has ended: `res` is a client's descriptor, or -errno. A client is inserted into
-  // connections_, as a ring_connection, and gets its first request_recv(); then arm_accept() asks
-  // for the next client. A failure is one of the four kinds of common::classify_accept_errno(-res)
-  // (common::accept_failure, in common/runtime/errors.hpp). You decide for each kind: arm_accept()
-  // now, pause_accepting(), or give up, by common::throw_error(res, "accept").
+  // An accept has ended: `res` is a client's descriptor, or -errno. If `client` is valid(), inserts
+  // it into connections_ as a ring_connection, calls request_recv() for that connection, and then
+  // arm_accept() for the next client. Otherwise, common::classify_accept_errno(-res) returns one of
+  // the four kinds of common::accept_failure (common/runtime/errors.hpp). You decide for each kind:
+  // arm_accept() now, pause_accepting(), or give up with common::throw_error(res, "accept").
   void on_accept(std::int32_t res) {
     accepting_ = false;
     common::unique_fd client{res};  // a negative number closes nothing
-    if (stopping()) return;
+    if (stopping()) return;         // `res` may be -ECANCELED: begin_stop() cancels the accept
     COURSE_TODO("05.2");
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 05-server: one thread serves all clients, by one system call for all that has happened.
+// 05-server: one thread serves all clients, with one system call for all that has happened.
 //
 //   ./course run 05 -- --port 9000 --ring-flags defer
 #include <utility>

@@ -2,9 +2,9 @@
 // A result that comes from outside every coroutine: from a callback or from another thread. One
 // coroutine awaits it; the other side settles it, with resolve() or reject().
 // Owns     the result until it is taken.
-// Lifetime it must outlive the await and the call that settles it: both sides know its address. A
-//          frame that waits may be destroyed, because its awaiter then withdraws; but not while
-//          another thread settles the promise.
+// Lifetime it must outlive the await and the call that settles it, because both use its address. A
+//          frame that waits may be destroyed, because its awaiter then withdraws. But it must not
+//          be destroyed while another thread settles the promise.
 // Threads  settle on one thread, await on the same or on another. A coroutine that already waits is
 //          resumed by the thread that settles, inside resolve() or reject().
 // Errors   co_await throws the exception that reject() was given.
@@ -55,8 +55,9 @@ class promise {
   }
 
  private:
-  // Publishes the result, and resumes the coroutine that waits for it, if one waits already. After
-  // that, touches no member: the coroutine may have ended, and may have destroyed *this.
+  // Publishes the result: changes state_ to settled(), in one step. If state_ was the address of a
+  // frame before, resumes that coroutine. After that, touches no member, because the coroutine may
+  // have destroyed *this.
   void settle() {
     const running_coroutines here;  // a coroutine that continues here may not block this thread
     COURSE_TODO("06.5");
@@ -90,10 +91,11 @@ class promise<T, Word>::awaiter {
 
   bool await_ready() const noexcept { return promise_.is_settled(); }
 
-  // Leaves `awaiting` for settle() and returns true, so the coroutine stays suspended. If settle()
-  // was faster, leaves nothing and returns false, so the coroutine continues at once.
-  // Two orders: if it succeeds, settle() will read the frame that was written before (release); if
-  // it fails, this side reads the result (acquire). With `release` alone a failure is relaxed.
+  // If state_ is `nobody`, stores the address of `awaiting`, and returns true: the coroutine stays
+  // suspended. If settle() was faster, leaves state_ as it is and returns false: the coroutine
+  // continues at once. compare_exchange_strong takes two orders. If it succeeds, settle() will read
+  // the frame that was written before (release). If it fails, this side reads the result (acquire).
+  // If you pass release alone, the order of a failure is relaxed.
   bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
     assert(!promise_.somebody_waits() && "two coroutines await one promise");
     waiting_ = awaiting.address();  // first: after the exchange the frame may run, and end

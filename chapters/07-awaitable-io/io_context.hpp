@@ -3,7 +3,7 @@
 // Owns     the ring, and every task that was spawned, until it has ended.
 // Lifetime it must outlive the code that starts operations on it. run() returns when no task is
 //          left. The destructor ends tasks that still wait: objects they use must outlive it.
-// Threads  the one that made it, or that enabled its ring if that was made with is_disabled.
+// Threads  the one that made it, or that enabled its ring if the ring was made with is_disabled.
 // Errors   std::system_error if the ring fails. An exception that escapes a spawned task stops all
 //          tasks, and run() throws this exception when they have ended.
 // Rule     no frame is destroyed while one of its requests is in flight.
@@ -57,8 +57,9 @@ class io_context : public io_queue {
     io_queue& queue_;
   };
 
-  // Calls turn() as long as there are tasks. If no operation is in flight, the tasks would wait
-  // forever: then throws std::logic_error, with a text that says that nothing is "in flight".
+  // Calls turn() as long as there are tasks. Before each turn, looks whether any operation is in
+  // flight. If none is, the tasks would wait forever, even during a stop. Then throws a
+  // std::logic_error, with a text that says that nothing is "in flight".
   void turn_until_all_have_ended() {
     COURSE_TODO("07.4");
   }

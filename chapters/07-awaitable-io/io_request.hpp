@@ -4,7 +4,7 @@
 // Lifetime while awaited it lives in the awaiting frame, which must not be destroyed meanwhile.
 //          Descriptors and buffers must live until co_await has returned.
 // Threads  the one that runs the io_queue.
-// Errors   the result says how it ended; std::system_error if the ring takes no more requests.
+// Errors   the result says how the request ended; std::system_error if the ring takes no more.
 // Rule     a request is submitted only when it is awaited. One that nobody awaits has no effect.
 #pragma once
 
@@ -72,9 +72,10 @@ class io_awaiter : public io_operation {
 
   bool await_ready() const noexcept { return false; }
 
-  // Remembers the coroutine that the completion will resume, and starts the request by io_handle's
-  // start() with its own `prepare` (a copy would be gone when the request is submitted). Returns
-  // what start() returns: true suspends the coroutine; false lets it continue (from chapter 08 on).
+  // Keeps `awaiting` in continuation_, for the completion. Then starts the request with
+  // request_.io.start(), which takes this operation and request_.prepare. (Pass no copy of that,
+  // because a copy would be gone when the request is submitted.) Returns what start() returns: true
+  // suspends the coroutine, and false lets the coroutine continue (from chapter 08 on).
   bool await_suspend(std::coroutine_handle<> awaiting) {
     COURSE_TODO("07.2");
   }
@@ -82,8 +83,9 @@ class io_awaiter : public io_operation {
   auto await_resume() const { return result_of(request_.prepare, request_.io.as_canceled(done_)); }
 
  private:
-  // Keeps the completion for await_resume(), even an error, and resumes the frame. After that,
-  // `self` may be gone. (Make no running_coroutines here: run() has made one.)
+  // `self` is an io_awaiter: static_cast it to io_awaiter&. Keeps the completion in done_, for
+  // await_resume(), even if it has an error. Then resumes continuation_. After that, `self` may be
+  // gone. (Make no running_coroutines here, because run() has made one.)
   static void on_completion(io_operation& self, const completion& done) {
     assert((done.flags & IORING_CQE_F_MORE) == 0 &&
            "more completions follow, and would find the frame gone: co_await takes one");

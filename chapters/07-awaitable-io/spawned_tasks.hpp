@@ -27,7 +27,7 @@ class spawned_tasks {
   spawned_tasks() = default;
   spawned_tasks(spawned_tasks&&) = delete;  // the frames hold our address
 
-  // Runs `started` up to its first wait. If starts nest too deeply, the outermost runs it later.
+  // Runs `started` up to its first wait. If calls nest too deeply, the outermost runs it later.
   void start(task<> started);
 
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
@@ -115,15 +115,16 @@ struct spawned_tasks::keeper_promise : list_link {
   spawned_tasks& all;
 };
 
-// Gives the frame of keep(), which awaits `started`, to run_to_first_wait().
+// Calls keep(), a coroutine that will await `started`. The call makes a frame, and returns a keeper
+// with the frame's handle. Gives that handle to run_to_first_wait().
 inline void spawned_tasks::start(task<> started) {
   COURSE_TODO("07.3");
 }
 
-// Awaits the task by as_outcome(), which does not throw. Then destroys the task's frame and its
-// parameters, by assigning an empty task, task<>{nullptr}, to `started`. Only then, if the outcome
-// has an error(), gives that error to all.failed(), which may stop the other tasks: by then the
-// failed task must have released what it held.
+// Awaits std::move(started).as_outcome(), which does not throw. Then assigns an empty task,
+// task<>{nullptr}, to `started`, which destroys the task's frame and its parameters. Last, if the
+// outcome has an error(), gives this error to all.failed(). That call may stop the other tasks, and
+// by then the failed task must have released what it held.
 inline spawned_tasks::keeper spawned_tasks::keep(spawned_tasks& all, task<> started) {
   COURSE_TODO("07.3");
 }

@@ -48,8 +48,8 @@ struct child_of {
 class cancel_source final : public canceler, private cancel_target {
  public:
   explicit cancel_source(io_queue& queue) noexcept : canceler{queue} {}
-  // A cancel of the parent reaches this child, so the parent has to watch() it. A cancel of the
-  // child does not reach the parent. If the parent is canceled already, so is the child.
+  // A cancel of the parent reaches this child, so the parent has to watch() the child. A cancel of
+  // the child does not reach the parent. If the parent is canceled already, so is the child.
   explicit cancel_source(child_of above) : canceler{above.parent.queue()} {
     COURSE_TODO("08.3");
   }
@@ -80,9 +80,10 @@ class cancel_source final : public canceler, private cancel_target {
     COURSE_TODO("08.3");
   }
 
-  // Starts a request that cancels `target`, which is in flight: io_uring_prep_cancel64() with no
-  // flags. The kernel finds the target by its user_data, the operation's address. No code needs the
-  // cancel's own result (start_unheard): the target's completion tells how the target ended.
+  // Starts a request that cancels `target`, which is in flight. Uses queue().start_unheard(): no
+  // code needs the cancel's own result, because the target's completion tells how the target ended.
+  // Prepares the cancel with io_uring_prep_cancel64() and no flags. The kernel finds the target by
+  // its user_data, the operation's address, which a reinterpret_cast makes a std::uint64_t.
   void ask_to_end(const io_operation& target) {
     COURSE_TODO("08.3");
   }

@@ -30,15 +30,15 @@ class join_counter {
     if (first_error_ == nullptr) first_error_ = std::move(error);
   }
 
-  // A task has ended. Returns the coroutine to resume. After the last arrival this is the joiner.
-  // Before that it is std::noop_coroutine(), which stands for no coroutine.
+  // A task has ended. Returns the coroutine to resume: the joiner, if it waits and every task has
+  // ended; otherwise std::noop_coroutine(), which stands for no coroutine.
   [[nodiscard]] std::coroutine_handle<> arrive() noexcept {
     COURSE_TODO("08.1");
   }
 
   // co_await counter: waits until every task has ended.
   bool await_ready() const noexcept { return false; }
-  // True if the joiner has to wait; false if every task has ended already.
+  // Keeps `joiner` for arrive(). True if the joiner has to wait; false if every task has ended.
   bool await_suspend(std::coroutine_handle<> joiner) noexcept {
     COURSE_TODO("08.1");
   }
@@ -98,8 +98,9 @@ struct joined_frame::promise_type {
   join_counter& counter;
 };
 
-// Awaits `joined` by as_outcome(), which does not throw, and keeps its outcome. If the task threw,
-// first calls counter.failed(), and then cancels `others`, because the cancel may throw, too.
+// Awaits std::move(joined).as_outcome(), which does not throw, and keeps the outcome in `into`. If
+// the outcome has an error(), gives this error to counter.failed(), and then cancels `others`. The
+// order matters, because cancel() may throw, too, and only the first exception is kept.
 template <typename T>
 joined_frame join_or_cancel(join_counter& counter, cancel_source& others, task<T> joined,
                             outcome<T>& into) {

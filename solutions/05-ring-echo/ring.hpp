@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A submission queue and a completion queue, by liburing. The ring makes room in a full queue.
+// A submission queue and a completion queue, with liburing. The ring makes room in a full queue.
 // Owns     the ring.
 // Lifetime memory that a request points at must live until the request's completion was reaped, or
-//          until the ring is destroyed: the destructor cancels requests, and waits (with a limit).
-// Threads  the one that made or enabled it; with ring_mode::defer the kernel enforces it: EEXIST.
-// Errors   std::system_error if the ring cannot be made or the kernel refuses it for good; how a
+//          until the destructor has canceled the requests and (with a limit) waited for their ends.
+// Threads  the one that made or enabled the ring. With ring_mode::defer, other threads get EEXIST.
+// Errors   std::system_error if the ring cannot be made, or if a system call fails for good. How a
 //          request ended is the `res` of its completion.
 // Rule     get_sqe() may submit earlier requests. For requests that must stay together, such as a
 //          linked chain, first reserve() room for all of them.
@@ -51,8 +51,8 @@ class ring {
     return *::io_uring_get_sqe(&ring_);
   }
 
-  // Makes room for `count` SQEs, so that the next `count` calls of get_sqe() do not submit. Calls
-  // submit(), which calls hand_over(), at most attempts_max times: one call may not be enough. If
+  // Makes room for `count` SQEs, so that the next `count` calls to get_sqe() do not submit. Calls
+  // submit() and looks again, at most attempts_max times, because one call may not be enough. If
   // there is still no room, throws: common::throw_error(EAGAIN, "the submission queue stays full").
   void reserve(unsigned count) {
     assert(count <= ring_.sq.ring_entries && "the submission queue is smaller than that");
@@ -92,10 +92,10 @@ class ring {
     if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller(ring_);  // which makes the room
   }
 
-  // Calls io_uring_submit(&ring_) once. It returns a count or -errno. A count of 0 is no failure:
-  // with sqpoll the kernel's thread may have taken everything. After EINTR, EBUSY and EAGAIN the
-  // caller tries again. You decide after which of these hold_completions() helps: it fetches
-  // completions. Throws other errors, by common::throw_error(submitted, "io_uring_enter").
+  // Calls io_uring_submit(&ring_) once. The result is a count or -errno. A 0 is no failure, because
+  // with sqpoll the kernel's thread may have taken everything. After -EINTR, -EBUSY and -EAGAIN,
+  // returns, and the caller tries again. You decide after which of these three it first calls
+  // hold_completions(). Throws any other error: common::throw_error(result, "io_uring_enter").
   void hand_over() {
     // --8<-- [start:task-05-4b]
     const int submitted = ::io_uring_submit(&ring_);

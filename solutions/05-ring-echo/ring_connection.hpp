@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One client of the ring server: its socket, its buffer, and what comes next.
 // Owns     the socket and the buffer.
-// Lifetime it must not move or end while its request is in flight: the kernel uses its buffer.
+// Lifetime it must not move or end while its request is in flight, because the kernel uses the
+//          buffer.
 // Threads  the loop's thread.
 // Errors   nothing throws: on_recv() and on_send() return next::close if the connection has failed.
 // Rule     receive, then send all of it, then receive: one request in flight, one buffer. While a
@@ -42,9 +43,10 @@ class ring_connection {
     return next::send;
   }
 
-  // A send has completed, and `res` says how many bytes of unsent_ have gone. If some are left,
-  // a send takes them next; otherwise a recv comes next. If `res` is a failure that is_passing(),
-  // the same bytes are sent again. After any other failure the connection is closed.
+  // A send has completed: `res` is the number of bytes of unsent_ that were sent, or -errno. If all
+  // were sent, the next step is a recv. If some are left, the next step is a send of the rest, and
+  // unsent_ must be that rest. After a failure that is_passing(), the same bytes are sent again.
+  // After any other failure, the connection is closed.
   [[nodiscard]] next on_send(std::int32_t res) {
     if (std::cmp_equal(res, unsent_.size())) return next::recv;
     // --8<-- [start:task-05-3]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Finds the owner of a completion: the 64 bits that a request carries lead to an entry of a table.
 // Owns     its tenants: the objects in its slots, at most one in each.
-// Lifetime a tenant stays at its address until erase(): the kernel may hold pointers into it.
+// Lifetime a tenant stays at its address until erase(), because the kernel may hold that address.
 // Threads  one.
 // Errors   std::length_error if user_data has no room for another slot; std::bad_alloc.
 // Rule     user_data holds no descriptor's number, because the kernel gives a free number to the
@@ -69,9 +69,9 @@ class slot_table {
     return {index, slots_[index].generation};
   }
 
-  // Returns the tenant to which insert() gave this id. Returns nullptr if that tenant was erased:
-  // then its slot is empty or has another tenant. Returns nullptr, too, if insert() never gave out
-  // such an id: its index may be too large.
+  // Returns the tenant to which insert() gave this id. Returns nullptr if that tenant was erased;
+  // the slot is then empty, or has another tenant. Returns nullptr, too, for an id that insert()
+  // never returned; its index may be past the end of slots_.
   [[nodiscard]] Tenant* find(const slot_id& id) {
     // --8<-- [start:task-05-1c]
     if (id.index >= slots_.size()) return nullptr;

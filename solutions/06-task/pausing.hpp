@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The smallest type that a coroutine can return: it keeps the coroutine's handle, and no more.
-// Owns     nothing: the code that called the coroutine destroys the frame, by frame.destroy().
+// Owns     nothing: the code that called the coroutine destroys the frame, with frame.destroy().
 // Lifetime the frame stays after the coroutine's end, until it is destroyed.
 // Threads  one at a time.
 // Errors   an exception that leaves the body ends the program.

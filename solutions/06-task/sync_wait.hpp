@@ -25,8 +25,8 @@ namespace uring {
 template <typename T>
 T sync_wait(task<T> awaited);
 
-// Starts all tasks in order, blocks until the last has ended, and returns their results in the same
-// order. If tasks have thrown, it then throws the exception of the first such task in that order.
+// Starts all tasks in order, and blocks until every task has ended. Then returns their results in
+// that order, or throws the first exception in that order.
 template <typename T>
   requires std::is_object_v<T>  // a vector cannot hold void or references
 std::vector<T> sync_wait_all(std::vector<task<T>> awaited);
@@ -55,7 +55,8 @@ struct sync_wait_frame::promise_type {
   struct notifier {
     bool await_ready() const noexcept { return false; }
 
-    // The task has ended. Counts down start()'s countdown; after that the frame may be gone.
+    // The task has ended. Calls arrive() on the countdown that start() has put into the frame's
+    // promise, as `ended`. After this call the frame may be gone.
     void await_suspend(std::coroutine_handle<promise_type> frame) const noexcept {
       // --8<-- [start:task-06-4]
       frame.promise().ended->arrive();
@@ -83,14 +84,15 @@ inline void sync_wait_frame::start(countdown& ended) {
   frame_.resume();
 }
 
-// Makes a frame, and returns the object that owns it: keep that object until the task has ended.
-// Its start() runs the frame, which writes `result`, an object of the blocked caller.
+// Makes a frame, and returns the object that owns it. Keep that object until the task has ended.
+// The object's start() runs the frame, which writes to `result`, an object of the blocked caller.
 template <typename T>
 sync_wait_frame await_into(task<T> awaited, outcome<T>& result) {
   result = co_await std::move(awaited).as_outcome();
 }
 
-// Starts the task in a sync_wait_frame, and blocks this thread until that frame has notified it.
+// Starts the task in the frame that await_into() makes. Blocks this thread in the wait() of a
+// countdown, until the task has ended and the frame has called arrive().
 template <typename T>
 T sync_wait(task<T> awaited) {
   running_coroutines::forbid_blocking();
@@ -109,7 +111,7 @@ template <typename T>
 std::vector<T> sync_wait_all(std::vector<task<T>> awaited) {
   running_coroutines::forbid_blocking();
   // You write the rest. The contract is at the declaration above. The objects that start() and
-  // await_into() take by reference must stay where they are until the last task has ended.
+  // await_into() take by reference must stay where they are until every task has ended.
   // --8<-- [start:task-06-4c]
   std::vector<outcome<T>> results(awaited.size());
   countdown ended{awaited.size()};

@@ -2,11 +2,12 @@
 // A coroutine that starts when it is awaited, and hands its result to the coroutine that awaits it.
 // Owns     the coroutine's frame, which keeps the result until it is taken.
 // Lifetime the task must outlive its run: `co_await child()` keeps it until the result is there.
-//          The object behind a reference parameter must live as long: the frame copies the address.
+//          The object behind a reference parameter must live as long, because the frame has only
+//          the object's address.
 // Threads  one at a time: the body continues on the thread that resumes it.
 // Errors   co_await throws the exception that left the body.
 // Rule     awaited once, and only as an rvalue: co_await child(), or co_await std::move(t). Write
-//          coroutines as named functions: a lambda's captures are not in the frame.
+//          coroutines as named functions, because a lambda's captures are not in the frame.
 #pragma once
 
 #include <cassert>
@@ -32,7 +33,7 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
 
   explicit task(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
 
-  // Takes over the frame of `other`, which has none afterwards.
+  // Takes over the frame of `other`, whose frame_ is null afterwards.
   task(task&& other) noexcept {
     // --8<-- [start:task-06-1]
     frame_ = std::exchange(other.frame_, nullptr);
@@ -44,8 +45,8 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
     return *this;  // and `other` destroys the frame that we had
   }
 
-  // Destroys the frame, if there is one. The coroutine is suspended then: before its first line, in
-  // the middle, or at its end.
+  // Destroys the frame, if there is one. The coroutine is suspended then, whether before its first
+  // line, in the middle, or at its end.
   ~task() {
     // --8<-- [start:task-06-1b]
     if (frame_) frame_.destroy();
@@ -73,7 +74,7 @@ class [[nodiscard("a task that nobody awaits never runs")]] task {
 // runs. The continuation is never null, because it was stored before the body began.
 struct final_awaiter {
   bool await_ready() const noexcept { return false; }
-  // Returns continuation(), and so jumps there: this function's stack frame is gone by then.
+  // Returns the promise's continuation(), so the thread jumps there and keeps nothing on the stack.
   template <typename Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
     // --8<-- [start:task-06-2b]
@@ -88,9 +89,9 @@ template <typename T>
 struct returning {
   outcome<T> result;
 
-  // `co_return value` calls this; `co_return {1, 2};` makes a T of the braces. The signature
-  // refuses a value that does not convert to T implicitly. Keeps the value by result.set_value(),
-  // which makes the T: so std::forward the value. A cast would make another T first, and move it.
+  // `co_return value` calls this. (With `co_return {1, 2};`, Value is T. A value that does not
+  // convert to T implicitly does not compile.) Gives the value to result.set_value(), which makes
+  // the T, so use std::forward<Value>(value). A cast would make another T first, and move it.
   template <typename Value = T>
     requires std::is_convertible_v<Value, T>
   void return_value(Value&& value) {
@@ -110,7 +111,7 @@ struct returning<void> {
 template <typename T>
 class task_promise : public returning<T> {
  public:
-  // Returns a task that owns this frame. The caller gets it as soon as the frame exists.
+  // Returns a task that owns this frame. The coroutine's caller gets this task.
   task<T> get_return_object() noexcept {
     // --8<-- [start:task-06-1c]
     return task<T>{std::coroutine_handle<task_promise>::from_promise(*this)};
@@ -119,7 +120,7 @@ class task_promise : public returning<T> {
 
   std::suspend_always initial_suspend() const noexcept { return {}; }  // lazy
   final_awaiter final_suspend() const noexcept { return {}; }
-  // An exception has left the body. Keeps std::current_exception(), by result.set_exception().
+  // An exception has left the body. Gives std::current_exception() to this->result.set_exception().
   void unhandled_exception() noexcept {
     // --8<-- [start:task-06-3b]
     this->result.set_exception(std::current_exception());
@@ -140,7 +141,7 @@ class task<T>::awaiter {
   explicit awaiter(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
 
   bool await_ready() const noexcept { return false; }  // it has not even started
-  // Stores the awaiting coroutine by the promise's set_continuation(), and transfers into the task.
+  // Stores `awaiting` with the promise's set_continuation(). Then transfers into the task.
   std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
     // --8<-- [start:task-06-2]
     frame_.promise().set_continuation(awaiting);
@@ -148,7 +149,7 @@ class task<T>::awaiter {
     // --8<-- [end:task-06-2]
   }
 
-  // Returns the value of the co_await expression, or throws the body's exception: result.take().
+  // The body has ended. result.take(), in the promise, returns its value or throws its exception.
   T await_resume() const {
     // --8<-- [start:task-06-3c]
     return frame_.promise().result.take();

@@ -3,7 +3,7 @@
 // Owns     the listener, the context, and with it every task.
 // Lifetime run() returns when a stop was asked for and all tasks have ended.
 // Threads  only the thread that made it may call run().
-// Errors   std::system_error if ring or listener fails; a client's error ends its connection.
+// Errors   std::system_error if the ring or listener fails; a client's error ends its connection.
 // Rule     a client has one operation in flight, a recv or a send. Its buffer is a local variable
 //          of its coroutine.
 #pragma once
@@ -32,9 +32,10 @@ namespace uring {
 
 inline constexpr std::size_t echo_buffer_bytes = 4096;
 
-// Sends back the bytes that come, until EOF. Receive bytes and send them all: after a short send,
-// send the rest. Then receive again. If a result is_passing(), make the same request again. After
-// any other error, return: this client is lost, and no other client is affected.
+// Sends back the bytes that come, until EOF (a count of 0). Await recv_op() into `buffer`. Then
+// await send_op() until all bytes that came are sent: after a short send, send the rest. Then
+// receive again. If a result is_passing(), make the same request again. After any other error,
+// co_return: this client is lost, and no other client is affected.
 inline task<> echo_until_eof(io_handle io, int socket) {
   std::array<std::byte, echo_buffer_bytes> buffer;
   // --8<-- [start:task-07-6]

@@ -4,7 +4,7 @@
 // Lifetime the queue, `request` and `into` must live until the task has ended.
 // Threads  the one that runs the queue; resolve() blocks it at the beginning.
 // Errors   std::runtime_error if no address is found or accepts, or the answer is not 2xx, broken
-//          or cut off; std::system_error by sockets and files; std::invalid_argument by to_text().
+//          or cut off; std::system_error (sockets and files); std::invalid_argument (to_text()).
 // Rule     the head is bounded by head_bytes_max. The body is not: each piece is passed on at once,
 //          to an object that has begin(), add() and keep(), such as a download.
 // See      rfc9112

@@ -2,7 +2,7 @@
 // A ring with an io_operation behind every request: it starts requests and delivers completions.
 // Owns     the ring. Operations belong to the code that starts them, see io_operation.hpp.
 // Lifetime it must outlive every operation that was started on it.
-// Threads  the one that made or enabled it; others reach it only by msg_ring_op on their own ring.
+// Threads  the one that made or enabled it. Others reach it only with a msg_ring_op on their ring.
 // Errors   std::system_error if the ring takes no more requests.
 // Rule     it copies completions out, and advances the queue, before it calls any operation.
 // See      io_uring_enter(2), io_uring_cancelation(7)
@@ -30,8 +30,8 @@ class io_queue {
   explicit io_queue(const ring_options& options = {}) : ring_{options} {}
   io_queue(io_queue&&) = delete;  // operations and tasks hold its address
 
-  // Prepares a request by `prepare(sqe)`, which must not throw. `operation` gets the completions of
-  // the request. The next turn submits it. False after close(), when frames are being destroyed.
+  // Prepares a request with `prepare(sqe)`, which must not throw. The next turn submits it, and
+  // `operation` gets the completions. False after close(), when frames are being destroyed.
   template <typename Prepare>
   bool start(io_operation& operation, const Prepare& prepare) {
     if (is_closed_) return false;
@@ -108,9 +108,9 @@ class io_queue {
     return false;
   }
 
-  // Submits the requests that were started and waits, both in one system call, but no longer than
-  // wait_at_most(). Then reaps once, and delivers what has come, whatever has ended the wait.
-  // Returns why the wait ended.
+  // In one system call, submits the requests that were started and waits for a completion, for
+  // wait_at_most() at the longest. Whatever ended the wait, calls reap() once, and deliver() for
+  // each completion. Returns why the wait ended.
   wake wait_and_deliver() {
     // --8<-- [start:task-07-1]
     const wake woken = ring_.submit_and_wait(wait_at_most());
@@ -138,7 +138,7 @@ class io_queue {
     receiver_->on_message({.word = done.user_data & ~message_bit, .value = done.res});
   }
 
-  // During a stop, if a cancel is due: cancels every operation in flight, by one request.
+  // During a stop, if a cancel is due: cancels every operation in flight, with one request.
   void cancel_what_is_due() {
     if (!cancel_due_) return;
     start_unheard(
@@ -146,7 +146,7 @@ class io_queue {
     cancel_due_ = false;
   }
 
-  // Waits are short during a stop: a cancel may miss a request that a kernel thread carries out.
+  // Waits are short during a stop, because a cancel may miss a request that a kernel thread runs.
   [[nodiscard]] std::optional<std::chrono::milliseconds> wait_at_most() const noexcept {
     if (is_stopping_) return cancel_again_ms;
     return std::nullopt;

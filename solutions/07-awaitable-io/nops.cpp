@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 07-nops: measures a wait that is over at once: a NOP through the ring, by hand and by co_await,
-// and compares it with ways that do not use the ring.
+// 07-nops: measures a wait that is over at once: a NOP through the ring, by hand and with co_await.
+// Compares the NOP with ways that do not use the ring.
 //
 //   ./course run 07:nops
 //   ./course run 07:nops -- --way coroutine --batch 64 --count 100000

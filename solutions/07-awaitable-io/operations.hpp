@@ -7,7 +7,8 @@
 //          co_await has returned. A duration is copied into the request.
 // Threads  the one that runs the queue.
 // Errors   the io_result's; see io_request.hpp.
-// Rule     sockets stay blocking: the kernel waits for us. Have at most one send in flight on each.
+// Rule     sockets stay blocking, because the kernel waits for us. Have at most one send in flight
+//          on each socket.
 // See      io_uring_enter(2), io_uring_prep_recv(3) and the like
 #pragma once
 
@@ -52,7 +53,8 @@ inline auto connect_op(const io_handle& io, int fd, const ::sockaddr* address,
       io, [=](::io_uring_sqe& sqe) { ::io_uring_prep_connect(&sqe, fd, address, address_bytes); }};
 }
 
-// Completes with a count of bytes; 0 is EOF. Prepare it with the arguments of recv(2).
+// Completes with a count of bytes; 0 is EOF. Prepare the SQE with io_uring_prep_recv(): after
+// the SQE, it takes the arguments of recv(2).
 inline auto recv_op(const io_handle& io, int fd, std::span<std::byte> into, int flags = 0) {
   return io_request{io, [=, into = transferable(into)](::io_uring_sqe& sqe) {
                       // --8<-- [start:task-07-5]
@@ -90,8 +92,8 @@ inline auto shutdown_op(const io_handle& io, int fd, int how) {
 
 // ---- time ----
 
-// The kernel's form of a duration: whole seconds, and nanoseconds from 0 to 999,999,999. `after`
-// must not be negative.
+// The kernel's form of a duration: tv_sec has the whole seconds, tv_nsec the rest, which is from 0
+// to 999,999,999 nanoseconds. `after` must not be negative.
 [[nodiscard]] inline ::__kernel_timespec to_timespec(std::chrono::nanoseconds after) {
   // --8<-- [start:task-07-5b]
   const auto whole = std::chrono::floor<std::chrono::seconds>(after);
@@ -102,9 +104,10 @@ inline auto shutdown_op(const io_handle& io, int fd, int how) {
 struct prepare_timeout {
   ::__kernel_timespec limit;
 
-  // The kernel reads the time when the request is submitted, after this function has returned. So
-  // pass the address of `limit`, which lives in the awaiting frame, a count of 0 and no flags. The
-  // const_cast is needed because liburing takes a pointer to non-const. It writes nothing there.
+  // Calls io_uring_prep_timeout() with a count of 0 and no flags. The kernel reads the time when
+  // the request is submitted, after this function has returned. So pass the address of `limit`
+  // itself, which lives in the awaiting frame. liburing takes a pointer to non-const but writes
+  // nothing there, so a const_cast<::__kernel_timespec*> is allowed.
   void operator()(::io_uring_sqe& sqe) const {
     // --8<-- [start:task-07-5c]
     ::io_uring_prep_timeout(&sqe, const_cast<::__kernel_timespec*>(&limit), 0, 0);

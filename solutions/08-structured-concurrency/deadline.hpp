@@ -6,8 +6,8 @@
 // Threads  the one that runs the queue.
 // Errors   the request's own result, or -ETIME if the deadline ended the request. If the request
 //          had moved some bytes by then, the result is their count, so that no byte is lost.
-// Rule     not for multishot requests (chapter 10's next_within.hpp is for these) or IOSQE_ASYNC:
-//          a kernel thread may miss the timeout's cancel; cancel_reminder.hpp repeats only ours.
+// Rule     not for multishot requests (see chapter 10's next_within.hpp). Not for IOSQE_ASYNC: then
+//          a kernel thread may miss the timeout's cancel, and only our own cancels are repeated.
 // See      io_uring_prep_link_timeout(3)
 #pragma once
 
@@ -53,9 +53,10 @@ class deadline_operations {
   [[nodiscard]] part& request() noexcept { return request_; }
   [[nodiscard]] part& deadline() noexcept { return deadline_; }
 
-  // How the request ended. If the deadline ended it, its res becomes -ETIME. The deadline's own res
-  // is -ECANCELED if the request was faster, and anything else if the deadline fired. A request
-  // that was ended early has -ECANCELED or -EINTR; any other res is the request's own, and stays.
+  // How the request ended. If the deadline ended the request, changes ended.res to -ETIME. The
+  // deadline's own res, deadline_.done.res, is -ECANCELED if the request ended first, and any other
+  // number if the deadline fired. The request's res is -ECANCELED or -EINTR if the request was
+  // ended early. Any other res is the request's own, and stays.
   [[nodiscard]] completion result() const noexcept {
     completion ended = request_.done;
     // --8<-- [start:task-08-4b]
@@ -67,8 +68,8 @@ class deadline_operations {
   }
 
  private:
-  // One of the in_flight_ operations has completed; either may be first. The last one resumes the
-  // frame.
+  // One of the in_flight_ operations has completed. The request or its timeout may be first. The
+  // last one resumes the frame, continuation_.
   void one_completed() {
     // --8<-- [start:task-08-4c]
     if (--in_flight_ > 0) return;
@@ -106,9 +107,11 @@ class [[nodiscard("submitted when awaited")]] deadline_awaiter {
   }
 
  private:
-  // Starts the request and its timeout, both in one submission. IOSQE_IO_LINK links a request to
-  // the next one in the queue, which must be the timeout: io_uring_prep_link_timeout() with limit_
-  // and no flags. False if io.start() refused the request: then the timeout is not started, either.
+  // Starts the request, then its timeout, so that one system call submits both. Returns true.
+  // request_.prepare fills in the request's SQE, flags included. The flag IOSQE_IO_LINK links the
+  // request to the next one in the queue, which must be the timeout. Prepare the timeout with
+  // io_uring_prep_link_timeout(), with the address of *limit_ and no flags. If request_.io.start()
+  // refuses the request, starts no timeout and returns false.
   bool start_both() {
     io_queue& queue = request_.io.queue();
     // --8<-- [start:task-08-4]

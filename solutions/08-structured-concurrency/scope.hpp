@@ -4,8 +4,8 @@
 // Lifetime it lives in the frame of the coroutine that awaits run(). The destructor asserts that
 //          nothing is in flight for a task that is left.
 // Threads  the one that runs the queue.
-// Errors   the first exception that escapes one of its tasks cancels the others; run() throws it.
-//          spawn() throws std::bad_alloc, and then nothing was spawned.
+// Errors   the first exception that escapes one of its tasks cancels the others. When all have
+//          ended, run() throws it. spawn() throws std::bad_alloc, and then nothing was spawned.
 // Rule     no task outlives its scope, nor do a task's parameters. So a task may refer to every
 //          object in the frame around the scope. While tasks run, that frame waits in run(), so
 //          that no exception can destroy it before the tasks have ended.
@@ -34,7 +34,7 @@ class scope final : private spawned_tasks {
   }
 
   // co_await all.run(accept_clients(all)): runs `body` as the first task of this scope. Every task
-  // may spawn others. Returns when all have ended, or throws the first exception that escaped one.
+  // may spawn others. When all have ended, throws the first exception that escaped one, if any.
   task<> run(task<> body) {
     assert(!is_running_ && "one run() of a scope at a time");
     assert(!continuation_ && "what an earlier run() left here has been resumed: set it to null");
@@ -46,7 +46,7 @@ class scope final : private spawned_tasks {
     // --8<-- [end:task-08-5]
   }
 
-  // Runs `started` up to its first wait. Only tasks of the scope call it, while run() is awaited.
+  // Runs `started` up to its first wait. Only tasks of the scope call this, while run() is awaited.
   void spawn(task<> started) {
     assert(is_running_ && "spawn from a task of the scope, while run() is awaited");
     start(std::move(started));
@@ -75,15 +75,16 @@ class scope final : private spawned_tasks {
     scope& all;
   };
 
-  // The first exception has escaped a task: asks the other tasks of this scope to end.
+  // The first exception has escaped a task. Asks the other tasks of this scope to end.
   void on_failure() override {
     // --8<-- [start:task-08-5c]
     source_.cancel();
     // --8<-- [end:task-08-5c]
   }
 
-  // The last task has ended. Takes the handle out of continuation_ and returns it, so that its
-  // coroutine goes on now. Returns std::noop_coroutine() if no coroutine waits yet.
+  // The last task has ended. If a coroutine waits, returns the handle in continuation_, so that the
+  // coroutine goes on now, and sets continuation_ to null. If no coroutine waits yet, returns
+  // std::noop_coroutine().
   std::coroutine_handle<> on_empty() noexcept override {
     // --8<-- [start:task-08-5d]
     if (!continuation_) return std::noop_coroutine();

@@ -35,8 +35,8 @@ struct first_ended {
   outcome<T> result;
 };
 
-// The first task to end stores its index and its outcome, and cancels the others. Later tasks store
-// nothing. The frame's promise takes `counter`.
+// The first task to end stores its index and its outcome in `first`, and then cancels the others
+// through `losers`. Later tasks store nothing. (`counter` is for the frame's promise.)
 template <typename T>
 joined_frame race([[maybe_unused]] join_counter& counter, cancel_source& losers, task<T> runner,
                   std::size_t index, first_ended<T>& first) {
@@ -55,8 +55,8 @@ task<first_result<T>> when_any(cancel_source& losers, std::vector<task<T>> tasks
   first_ended<T> first;
   std::vector<joined_frame> frames;
   frames.reserve(tasks.size());
-  // Makes one counter, and a race() frame for each task. Making a frame may throw, so this starts
-  // the frames only when all are made. Then it awaits the counter.
+  // Makes one join_counter for all tasks, and a race() frame for each task, in `frames`. Making a
+  // frame may throw, so start()s the frames only when all are made. Then awaits the counter.
   // --8<-- [start:task-08-2b]
   join_counter counter{tasks.size()};
   for (std::size_t i = 0; i < tasks.size(); ++i) {

@@ -220,7 +220,6 @@ TEST_CASE("07.3 an exception that escapes a task is kept until it is asked for",
   spawned_tasks tasks;
   tasks.start(fail_after(first, "lost its way"));
   REQUIRE(tasks.size() == 1);
-  UNSCOPED_INFO("the end of the program: an exception left keep(), so await the task's outcome");
   first.open();
   UNSCOPED_INFO("nobody awaits a spawned task, so the exception has to be stored: tell `all`");
   REQUIRE(thrown_by(tasks) == "lost its way");
@@ -232,7 +231,6 @@ TEST_CASE("07.3 an exception that escapes a task is kept until it is asked for",
 
 TEST_CASE("07.3 of several exceptions the first is kept", "[07.3]") {
   spawned_tasks tasks;
-  UNSCOPED_INFO("the end of the program: an exception left keep(), so await the task's outcome");
   tasks.start(fail_at_once("the cause"));
   tasks.start(fail_at_once("a consequence"));
   UNSCOPED_INFO("later exceptions are often consequences: keep the first");
@@ -242,7 +240,7 @@ TEST_CASE("07.3 of several exceptions the first is kept", "[07.3]") {
 TEST_CASE("07.3 an exception of on_failure() hides nothing and leaks no frame", "[07.3]") {
   int steps = 0;
   std::string thrown;
-  UNSCOPED_INFO("the end of the program: an exception left keep(), so await the task's outcome");
+  UNSCOPED_INFO("if the program ends here, an exception left keep(): await the task's outcome");
   const auto before = course_test::live_allocations();
   {
     tasks_that_cannot_stop tasks;
