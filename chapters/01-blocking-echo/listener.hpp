@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A listening TCP socket, made by hand. The caller owns the returned descriptor.
 // Errors   std::system_error that names the call, with no descriptor left open;
-//          std::invalid_argument if `host` is no IPv4 address.
+//          std::invalid_argument if `host` is not an IPv4 address.
 // See      socket(2), setsockopt(2), bind(2), listen(2), ip(7)
 #pragma once
 
@@ -35,13 +35,14 @@ inline void set_option(int socket, int level, int option, const std::string& nam
   common::check(::setsockopt(socket, level, option, &on, sizeof on), "setsockopt " + name);
 }
 
-// Returns a TCP socket that is bound to host:port and listens, with a backlog of SOMAXCONN. Check
-// every call; if one fails, leave no descriptor open. A failed bind must say "bind HOST:PORT",
-// because EADDRINUSE alone does not say which address is in use.
-// socket() takes AF_INET and SOCK_STREAM | SOCK_CLOEXEC. Before bind, call set_option() twice.
+// Returns a TCP socket that is bound to host:port and listens. Check every call. If one fails,
+// leave no descriptor open.
+// First call socket() with AF_INET, SOCK_STREAM | SOCK_CLOEXEC and 0. Then call set_option() twice.
 // Without SO_REUSEADDR (level SOL_SOCKET), old connections hold the port of a restarted server.
 // Without TCP_NODELAY (level IPPROTO_TCP), which accepted sockets inherit, the tail of a large echo
-// waits for the client's delayed ACK. bind() takes a `const ::sockaddr*`: cast `&address`.
+// waits for the client's delayed ACK. Then call bind(), which takes a `const ::sockaddr*`, so cast
+// `&address`. If bind() fails, the error must say "bind HOST:PORT", because EADDRINUSE alone does
+// not say which address is in use. Last, call listen() with a backlog of SOMAXCONN.
 inline common::unique_fd open_listener(const std::string& host, std::uint16_t port) {
   const ::sockaddr_in address = ipv4_address(host, port);
   COURSE_TODO("01.1");

@@ -5,8 +5,8 @@
 // Threads  run(): one thread. stop(): any other, once.
 // Errors   run() throws std::system_error if the listener breaks. A connection's error ends only
 //          that connection.
-// Rule     a session closes its own descriptor, and does so under the mutex: stop() must never call
-//          shutdown() on a number that already belongs to another client.
+// Rule     a session's descriptor is closed only under the mutex, because shut_down_sessions() must
+//          never call shutdown() on a number that already belongs to another client.
 #pragma once
 
 #include <sys/socket.h>
@@ -41,12 +41,16 @@ class thread_server {
   thread_server(thread_server&&) = delete;  // sessions hold our address
   ~thread_server() { finish_sessions(); }
 
-  // Until stop() is called, accepts clients by accept4(), with SOCK_CLOEXEC, and calls
-  // start_session() for each. A client that is gone already is skipped. Without a free descriptor,
-  // call wait_for_a_session_to_end(). If the listener is broken, common::throw_errno("accept").
-  // After stop(), accept4() fails with EINVAL, as if the listener were broken, or with EMFILE. So
-  // look at stopping_ after every failure, before you throw: if it is true, run() returns. A client
-  // accepted after stop() may be served or closed. nothing_waiting never occurs: accept4() blocks.
+  // Accepts clients until stop() is called. Call accept4() with SOCK_CLOEXEC, and start_session()
+  // with each client. If accept4() fails, common::classify_accept_errno(errno) returns one of
+  // these:
+  // - try_again: this client is gone, or a signal came. Accept the next client.
+  // - out_of_descriptors: call wait_for_a_session_to_end(), and accept again.
+  // - listener_broken: call common::throw_errno("accept").
+  // nothing_waiting never occurs, because accept4() blocks. After stop(), accept4() fails with
+  // EINVAL, as if the listener were broken, or with EMFILE. So look at stopping_ after every
+  // failure, before you throw. If stopping_ is true, return from run(). A client that was accepted
+  // after stop() may be served or closed.
   void run() {
     COURSE_TODO("01.4");
   }
@@ -63,24 +67,25 @@ class thread_server {
   };
   using session_place = std::list<session>::iterator;
 
-  // Inserts `client` into sessions_ with a thread object that runs nothing, `std::thread{}`. Then
-  // stores in this entry a thread that runs converse(). That thread may end at once, and its
-  // end_session() must find the entry complete, so lock mutex_: run() has not locked it. insert()
-  // returns the place to pass to converse(). If std::thread throws, drop() this client and go on.
+  // Lock mutex_, because run() has not locked it. Insert `client` into sessions_ with
+  // `std::thread{}`, a thread object that runs nothing. insert() returns the place of the new
+  // entry. Then store in the entry a thread that calls converse() with this place. The thread may
+  // end at once, and its end_session() must find the entry complete. If std::thread's constructor
+  // throws std::system_error, call drop() for this client, and return.
   void start_session(common::unique_fd client) {
     COURSE_TODO("01.4");
   }
 
-  // start_session() calls this, and holds mutex_. Writes one line to the log for all clients that
-  // are dropped until a session ends.
+  // start_session() calls drop() while it holds mutex_. Erases the entry, which closes the socket.
+  // Writes one line to the log for all clients that are dropped until a session ends.
   void drop(session_place self, const std::system_error& error) {
     if (!dropping_) common::log(std::string{"no thread for new clients: "} + error.what());
     dropping_ = true;
     sessions_.erase(self);
   }
 
-  // Runs on the session's own thread: echoes until its client is done, without holding the mutex.
-  // Then end_session() takes the entry out of sessions_, which closes the socket.
+  // Runs on the session's own thread. Calls echo_until_eof() on the session's socket, without
+  // holding mutex_. Then end_session() takes the entry out of sessions_, which closes the socket.
   void converse(session_place self) {
     COURSE_TODO("01.4");
     end_session(self);
@@ -97,7 +102,7 @@ class thread_server {
     session_ended_.notify_all();
   }
 
-  // A thread cannot join itself, and no session should wait for another: the reaper joins them all.
+  // A thread cannot join itself, and no session should wait for another, so the reaper joins all.
   void reap(const std::stop_token& stopping) {
     std::unique_lock lock{mutex_};
     while (session_ended_.wait(lock, stopping, [this] { return !ended_.empty(); })) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One client of the epoll server: its socket, and the bytes that could not be sent to it yet.
 // Owns     the socket, and at most one scratch buffer's worth of unsent bytes.
-// Lifetime as long as its entry in the loop's table; the loop erases it when a call returns closed.
+// Lifetime as long as its entry in the loop's table. When a call returns closed, the loop
+//          erases this entry.
 // Threads  the loop's thread.
 // Errors   none thrown; when a connection fails, the call returns closed.
 // Rule     while bytes are unsent we do not read, so TCP stops a client that does not read its
@@ -28,18 +29,19 @@ enum class state { open, closed };
 
 class connection {
  public:
-  // `socket` must be non-blocking: the loop serves everybody else from the same thread.
+  // `socket` must be non-blocking, because the loop serves all other clients on the same thread.
   explicit connection(common::unique_fd socket) noexcept : socket_{std::move(socket)} {}
 
-  // The socket has bytes for us: receive once into `scratch` and echo what came. Once is enough,
-  // because epoll reports unread bytes again, and the other clients get their turn. Returns closed
-  // at EOF and on any error but EAGAIN, which means "not now".
+  // The socket can be read. Call recv() once, into `scratch`. Once is enough, because epoll reports
+  // unread bytes again, and the other clients get their turn. Echo the received bytes with
+  // send_or_keep(), and return its result. After EAGAIN, which means "not now", return open. At
+  // EOF, and after any other error, return closed.
   [[nodiscard]] state on_readable(std::span<std::byte> scratch) {
     COURSE_TODO("02.2");
   }
 
-  // The socket may have room again: send the bytes that were kept, and keep those that still do not
-  // fit, even if that is all of them.
+  // The socket may have room again. Send the kept bytes with send_or_keep(), and return its result.
+  // The bytes that still do not fit are kept again, even if that is all of them.
   [[nodiscard]] state on_writable() {
     COURSE_TODO("02.3");
   }
@@ -53,9 +55,10 @@ class connection {
   [[nodiscard]] std::size_t unsent_bytes() const noexcept { return unsent_.size(); }
 
  private:
-  // Sends as much of `data` as the socket takes now, without SIGPIPE. After a short send, go on
-  // with the bytes that are left. At EAGAIN, send took no byte: keep the bytes in unsent_ and
-  // return open. On any other error, return closed.
+  // Sends as much of `data` as the socket takes now. Call send() with MSG_NOSIGNAL. After a short
+  // send, send the bytes that are left. When none is left, return open. If send() fails with
+  // EAGAIN, it took no byte. Then copy the bytes that are left into unsent_, and return open. After
+  // any other error, return closed.
   state send_or_keep(std::span<const std::byte> data) {
     COURSE_TODO("02.2");
   }

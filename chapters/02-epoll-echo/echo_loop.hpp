@@ -5,7 +5,7 @@
 // Threads  the thread that calls run(), and no other.
 // Errors   std::system_error if epoll or the listener fails; a client's error ends its connection.
 // Rule     a connection is erased only while its own event is handled. One epoll_wait reports each
-//          descriptor at most once, so none of its later events is about a closed connection.
+//          descriptor at most once, so no later event of that call is about a closed connection.
 // See      epoll(7), epoll_ctl(2), epoll_wait(2)
 #pragma once
 
@@ -77,32 +77,32 @@ class echo_loop {
     serve(event.data.fd);
   }
 
-  // Accepts every waiting client, by accept4() with SOCK_NONBLOCK | SOCK_CLOEXEC, and add()s it.
-  // When accept4() fails, common::classify_accept_errno(errno) returns one of the four values of
-  // common::accept_failure (errors.hpp). A client that is gone already, `try_again`, must not make
-  // the next one wait. Without a free descriptor the listener stays readable and would wake us
-  // again and again: call pause_accepting(), which does not wait, and return. A broken listener is
-  // an error: common::throw_errno("accept").
+  // Accepts every waiting client. Call accept4() with SOCK_NONBLOCK | SOCK_CLOEXEC, and add() with
+  // each client. If accept4() fails, common::classify_accept_errno(errno) returns one of the four
+  // values of common::accept_failure (errors.hpp). If a client is gone already (try_again), the
+  // next must not wait. If no descriptor is free, the listener stays readable and would wake the
+  // loop again and again. So call pause_accepting(), which does not sleep, and return. If the
+  // listener is broken, call common::throw_errno("accept").
   void accept_all() {
     COURSE_TODO("02.1");
   }
 
-  // Puts the client into connections_, under its descriptor, and has epoll report its bytes:
-  // watch() with EPOLL_CTL_ADD and EPOLLIN. If epoll refuses the client, for whatever reason,
-  // watch() throws std::system_error: take the client out again, and return. Log the first client
-  // that is dropped: common::log(std::string{"no room for new clients: "} + error.what()). Here
-  // what() names the errno. Log no other drop until epoll has accepted a client (see dropping_).
+  // Put the client into connections_, under its descriptor. Then call watch(), with EPOLL_CTL_ADD
+  // and EPOLLIN, so that epoll reports the client's bytes. If epoll refuses the client for any
+  // reason, watch() throws std::system_error. Then take the client out again, and return. Log the
+  // first drop with common::log(std::string{"no room for new clients: "} + error.what()). Log no
+  // other drop until epoll has accepted a client. For this, set and reset dropping_.
   void add(common::unique_fd client) {
     COURSE_TODO("02.1");
   }
 
-  // Calls on_writable() if wanted_events() is EPOLLOUT, else on_readable(). If that call returns
-  // closed, erases the connection and does not use it again. If it returns open, and another event
-  // is wanted than before, tells epoll by watch() with EPOLL_CTL_MOD; otherwise makes no call. An
-  // error that epoll reports needs no case of its own, because the next send or recv returns it.
+  // If wanted_events() is EPOLLOUT, call on_writable(), else on_readable() with scratch_. If that
+  // call returns closed, erase the connection, and do not use it again. If it returns open, and
+  // wanted_events() has changed, call watch() with EPOLL_CTL_MOD. Otherwise make no call. An error
+  // that epoll reports needs no case of its own, because the next send or recv returns it.
   void serve(int fd) {
     const auto found = connections_.find(fd);
-    if (found == connections_.end()) return;  // the listener's event, after a stop has closed it
+    if (found == connections_.end()) return;  // an event of the listener that a stop has closed
     connection& client = found->second;
     COURSE_TODO("02.4");
   }
@@ -124,8 +124,8 @@ class echo_loop {
   }
 
   // Accepts no more clients. After SHUT_RD the bytes that have arrived can still be read, and then
-  // recv returns 0: a connection echoes those bytes and ends by itself. But Linux delivers later
-  // bytes, too: a client that keeps sending is disconnected at the deadline, and bytes that arrive
+  // recv returns 0, so a connection echoes those bytes and ends by itself. But Linux delivers later
+  // bytes, too. So a client that keeps sending is disconnected at the deadline. Bytes that arrive
   // after the connection has ended cause a reset, which discards the echoes still on the way.
   void begin_stop() {
     stop_deadline_ = clock::now() + stop_grace_ms;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 02-server: one thread serves every client; epoll says which are ready.
+// 02-server: one thread serves every client that epoll reports as ready.
 //
 //   ./course run 02 -- --port 9000
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A client as a coroutine: chapter 01's blocking client with `co_await` in front of each wait.
 // Owns     its socket and messages, in the frame.
-// Lifetime parameters are values: the frame keeps its own copies.
+// Lifetime parameters are values, so the frame keeps its own copies.
 // Threads  any that run the io_context; a coroutine runs on one of them at a time.
 // Errors   std::system_error from asio, std::runtime_error for an echo that differs; both leave the
 //          coroutine, and co_spawn's handler gets them.
@@ -39,10 +39,12 @@ inline void fill(std::vector<unsigned char>& message, std::int64_t request) {
   }
 }
 
-// Connects once, by socket.async_connect (asio::async_connect is for several endpoints).
-// Then for each request: fill()s the message, sends it by asio::async_write, reads exactly as many
-// bytes by asio::async_read, and compares. An echo that differs throws std::runtime_error, and a
-// failed operation throws std::system_error. Returns how many echoes it got.
+// co_await each operation with the token asio::use_awaitable. Then a failed operation throws
+// std::system_error. Connect once, with socket.async_connect() to plan.server.
+// (asio::async_connect() is for several endpoints.) Then for each request, fill() `message`, send
+// it with asio::async_write(), and read exactly as many bytes into `reply` with asio::async_read().
+// If `reply` differs from `message`, throw std::runtime_error. At the end, co_return how many
+// echoes came.
 inline asio::awaitable<std::int64_t> converse(conversation plan) {
   const auto executor = co_await asio::this_coro::executor;
   tcp::socket socket{executor};

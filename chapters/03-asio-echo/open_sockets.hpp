@@ -20,7 +20,7 @@ namespace completion {
 class open_sockets {
  public:
   // Keeps a socket in the set for as long as the entry lives. Declare it after the socket, so that
-  // it is destroyed first: once the socket is closed, its number may belong to another client.
+  // it is destroyed first. Once the socket is closed, its number may belong to another client.
   class entry {
    public:
     entry(open_sockets& sockets, int fd) : sockets_{sockets}, fd_{fd} { sockets_.add(fd_); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 04-cat_raw: cat, by a ring of our own making.
+// 04-cat_raw: cat, through a ring that we made.
 //
 //   ./course run 04:cat_raw -- README.md
 #include <memory>

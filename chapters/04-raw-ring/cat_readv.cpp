@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 04-cat_readv: cat, by a system call for each read.
+// 04-cat_readv: cat, with a system call for each read.
 //
 //   ./course run 04:cat_readv -- README.md
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 04-cat_uring: cat, by the same ring, with liburing.
+// 04-cat_uring: cat, through a ring that liburing made.
 //
 //   ./course run 04:cat_uring -- README.md
 #include <liburing.h>

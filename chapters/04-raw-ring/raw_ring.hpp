@@ -4,9 +4,10 @@
 // Lifetime it must not outlive that memory. A request's buffer must live until its CQE is reaped.
 // Threads  one: no other thread of the program touches this ring. The kernel does so at any time.
 // Errors   a temporary failure (a signal, a full CQ, too little memory) is a value of `entered`.
-//          Any other is thrown as refused.
-// Rule     each index has one writer. Our own indices are members. The kernel's are loaded with
-//          acquire; ours are stored with release, after the entries that they hand over.
+//          Any other failure is thrown as refused.
+// Rule     each index has one writer. Our own indices are members, and are stored with release,
+//          after the entries that they hand over. The kernel's are loaded with acquire, before we
+//          touch the entries.
 // See      io_uring(7), io_uring_enter(2)
 #pragma once
 
@@ -31,13 +32,13 @@ struct raw_completion {
   std::uint32_t flags = 0;
 };
 
-// How a call of io_uring_enter ended, if the call may be made again. Even ok does not promise the
-// CQEs that were waited for: after SQEs were taken, a signal or a bad SQE may end the call early.
+// How a call to io_uring_enter ended, if the call may be made again. Even ok does not promise the
+// CQEs that were waited for. After SQEs were taken, a signal or a bad SQE may end the call early.
 enum class entered {
   ok,               // 0 or more SQEs were taken
   interrupted,      // EINTR: a signal ended the wait
   cq_is_full,       // EBUSY: the CQ is full; the kernel keeps the other completions until you reap
-  short_of_memory,  // EAGAIN: no memory for a request now; requests that complete free some
+  short_of_memory,  // EAGAIN: no memory for a request now; each completed request frees some
 };
 
 class raw_ring {
@@ -46,46 +47,48 @@ class raw_ring {
       : at_{view}, sq_tail_{*view.sq.tail}, cq_head_{*view.cq.head} {}
   raw_ring(raw_ring&&) = delete;  // two copies of sq_tail_ would hand out the same SQE twice
 
-  // Returns the next free SQE, or null while the queue is full. Clears the SQE (`sqe = {}`), and
-  // writes its number into its slot of the SQ array. The kernel does not see it before publish().
+  // Returns the next free SQE. If the queue is full, returns null and changes nothing. Otherwise
+  // clears the SQE (`sqe = {}`), writes its number into its slot of the SQ array, and counts it in
+  // sq_tail_. The kernel must not see the SQE before publish().
   [[nodiscard]] ::io_uring_sqe* try_get_sqe() noexcept {
     COURSE_TODO("04.3");
   }
 
-  // Shows the kernel every SQE that try_get_sqe() has returned, by one store: the tail in shared
+  // Shows the kernel every SQE that try_get_sqe() has returned, with one store: the tail in shared
   // memory becomes sq_tail_. The caller has filled in these SQEs by now.
   void publish() noexcept {
     COURSE_TODO("04.3");
   }
 
-  // Publishes, and calls enter() once, even if that fails. In this call the kernel takes all SQEs
-  // that it has not taken yet (unsubmitted() counts them), waits until `wanted` CQEs are there, and
-  // moves overflowed completions into the CQ. You decide when the call needs the flag
-  // IORING_ENTER_GETEVENTS. Returns how the call ended, if `entered` has a name for that. Throws
-  // any other failure, as refused{"io_uring_enter", result}.
+  // Publishes, then calls enter() once, even if that call fails. The call offers the kernel all
+  // SQEs that the kernel has not taken yet (unsubmitted() counts them), waits until `wanted` CQEs
+  // are there, and moves overflowed completions into the CQ. You decide when the call needs the
+  // flag IORING_ENTER_GETEVENTS. If `entered` has a name for the result, returns it. For any other
+  // result, throws refused{"io_uring_enter", result}.
   entered submit_and_wait(unsigned wanted) {
     publish();
     COURSE_TODO("04.3");
   }
 
   // Copies completions into `into`, the oldest first, until none is left or `into` is full. Then
-  // gives their slots back by one store of the head. Returns the count. Does not enter the kernel.
+  // gives their slots back with one store of the head. Returns the count. Never enters the kernel.
   std::size_t reap(std::span<raw_completion> into) noexcept {
     COURSE_TODO("04.4");
   }
 
-  // Returns the next completion, and leaves all others in the queue. If one is there already, does
-  // not enter the kernel. Otherwise submits the SQEs that try_get_sqe() has returned, and sleeps
-  // until a completion has come. You decide what to do after each value of `entered`. (Each of its
-  // failures is temporary: requests that complete free memory, and reaping makes room in the CQ.
-  // But without a request that can complete, wait() would sleep forever.)
+  // Returns the next completion, and leaves all others in the queue. If one is there already, reaps
+  // it without entering the kernel. Otherwise calls submit_and_wait(), which submits the SQEs that
+  // try_get_sqe() has returned, and sleeps until a completion has come. You decide what to do after
+  // each value of `entered`. Each failure is temporary, because every completed request frees
+  // memory, and reaping makes room in the CQ. But if no request can complete, wait() sleeps
+  // forever.
   raw_completion wait() {
     COURSE_TODO("04.4");
   }
 
   // The number of SQEs that try_get_sqe() has returned and the kernel has not taken yet. A relaxed
   // load is enough, because no code uses this number to decide whether it may write into an SQE.
-  // (try_get_sqe() decides that, so it has a load of its own, with acquire.)
+  // try_get_sqe() decides that, so it has a load of its own, with acquire.
   [[nodiscard]] std::uint32_t unsubmitted() const noexcept {
     return sq_tail_ - std::atomic_ref{*at_.sq.head}.load(std::memory_order_relaxed);
   }

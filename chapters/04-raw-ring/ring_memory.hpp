@@ -4,8 +4,8 @@
 // Lifetime it must outlive every ring_view, because they point into it.
 // Threads  none of its own; each pointer of a view says which side writes there.
 // Errors   the constructors throw refused, or std::system_error if a mapping fails.
-// Rule     take all sizes and offsets from the kernel's answer in io_uring_params: the kernel may
-//          round up the sizes, and it alone knows where each part lies in the mappings.
+// Rule     take all sizes and offsets from the kernel's answer in io_uring_params, because the
+//          kernel may round up the sizes, and it decides where each part lies in the mappings.
 // See      io_uring_setup(2), io_uring(7)
 #pragma once
 
@@ -37,7 +37,7 @@ struct submission_view {
 // Where the completion queue is.
 struct completion_view {
   std::uint32_t* head = nullptr;         // we write: the CQEs before it were reaped
-  std::uint32_t* tail = nullptr;         // the kernel writes: the CQEs before it are whole
+  std::uint32_t* tail = nullptr;         // the kernel writes: the CQEs before it are complete
   const ::io_uring_cqe* cqes = nullptr;  // the kernel writes
   std::uint32_t mask = 0;
   std::uint32_t entries = 0;
@@ -68,21 +68,21 @@ class ring_memory {
   }
   [[nodiscard]] const ::io_uring_params& params() const noexcept { return params_; }
 
-  // Asks the kernel, by setup(), for a ring as `params` describe it. The kernel writes its answer
-  // into the same params. A result of 0 or more is the ring's descriptor. If it is negative, throws
-  // refused{"io_uring_setup", result}.
+  // Calls setup() for a ring as `params` describe it. The kernel writes its answer into the same
+  // `params`. If the result is negative, throws refused{"io_uring_setup", result}. A result of 0 or
+  // more is the ring's descriptor, which the returned unique_fd owns.
   static common::unique_fd create(unsigned entries, ::io_uring_params& params) {
     COURSE_TODO("04.1");
   }
 
  private:
-  // Maps the SQ's ring into sq_, the CQ's ring into cq_ and the SQEs into sqes_, each by
+  // Maps the SQ's ring into sq_, the CQ's ring into cq_ and the SQEs into sqes_, each with
   // mmap_region{descriptor, offset, bytes}. The offsets are IORING_OFF_SQ_RING, IORING_OFF_CQ_RING
-  // and IORING_OFF_SQES. The SQ's ring ends with its array, which begins at sq_off.array: one
-  // std::uint32_t for each of sq_entries. The CQ's ring ends with its CQEs, at cq_off.cqes. The
-  // third mapping holds only SQEs: sq_entries of them. If `features` has IORING_FEAT_SINGLE_MMAP,
-  // one mapping at the SQ's offset holds both rings, and cq_ stays empty. You decide how large that
-  // mapping has to be.
+  // and IORING_OFF_SQES. The sizes follow from params_. The SQ's ring ends with its array, which
+  // begins at sq_off.array and has one std::uint32_t for each of sq_entries. The CQ's ring ends
+  // with its CQEs, which begin at cq_off.cqes: cq_entries of them. The third mapping holds only
+  // SQEs: sq_entries of them. If `features` has IORING_FEAT_SINGLE_MMAP, one mapping at the SQ's
+  // offset holds both rings, and cq_ stays empty. You decide how large that mapping has to be.
   void map() {
     COURSE_TODO("04.1");
   }
@@ -98,8 +98,8 @@ class ring_memory {
             .entries = params_.sq_entries};
   }
 
-  // Where the completion queue is: its parts have their offsets in params_.cq_off. The queue is in
-  // cq_, or in sq_ if both queues share a mapping: then cq_.valid() is false.
+  // Returns where the completion queue is. Its parts have their offsets in params_.cq_off. The
+  // queue is in cq_, but if both queues share a mapping, it is in sq_, and cq_.valid() is false.
   [[nodiscard]] completion_view completion() const noexcept {
     COURSE_TODO("04.1");
   }

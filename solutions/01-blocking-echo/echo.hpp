@@ -20,16 +20,17 @@ namespace blocking {
 
 enum class ending {
   peer_finished,  // FIN: every byte the peer sent has been echoed
-  peer_gone,      // the connection failed, such as by a reset: nothing more can be delivered
+  peer_gone,      // the connection failed, as after a reset, so nothing more can be delivered
 };
 
 constexpr std::size_t buffer_bytes = 16 * 1024;
 
 enum class [[nodiscard]] sent { all, failed };
 
-// Sends every byte of `data`. A blocking send() may still take less than it was given: go on from
-// where it stopped. If a signal interrupts it (EINTR), call it again. Any other failure is
-// sent::failed. No failure may raise SIGPIPE.
+// Sends every byte of `data`, then returns sent::all. Call send() with MSG_NOSIGNAL, so that no
+// failure raises SIGPIPE. Even a blocking send() may take fewer bytes than you passed. Then go on
+// from where send() stopped. If a signal interrupts send() (EINTR), call send() again. After any
+// other failure, return sent::failed.
 inline sent send_all(int socket, std::span<const std::byte> data) {
   // --8<-- [start:task-01-2]
   while (!data.empty()) {
@@ -44,9 +45,9 @@ inline sent send_all(int socket, std::span<const std::byte> data) {
   // --8<-- [end:task-01-2]
 }
 
-// Sends back every byte that arrives before the peer's FIN, then returns peer_finished. A signal
-// that interrupts recv() (EINTR) says nothing about the peer. If recv() fails otherwise, or if an
-// echo cannot be sent, the peer is gone.
+// Sends back every byte that arrives before the peer's FIN, then returns peer_finished. Receive
+// into `buffer` with recv(), and send with send_all(). If a signal interrupts recv() (EINTR), call
+// recv() again. If recv() fails for another reason, or if send_all() fails, return peer_gone.
 inline ending echo_until_eof(int socket) {
   std::array<std::byte, buffer_bytes> buffer;
   // --8<-- [start:task-01-3]

@@ -40,7 +40,7 @@ class sequential_server {
 
   void stop() {
     stopping_ = true;
-    ::shutdown(listener_.get(), SHUT_RDWR);  // accept() returns; close() alone would not wake it
+    ::shutdown(listener_.get(), SHUT_RDWR);  // wakes accept(); close() alone would not
     const std::lock_guard lock{mutex_};
     if (current_ != -1) ::shutdown(current_, SHUT_RDWR);
   }

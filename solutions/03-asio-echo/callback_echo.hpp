@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A session in callbacks: each operation is given the function to call when it has completed.
-// Owns     its socket and its buffer. The handler of the operation in flight owns the session, by
-//          the only shared_ptr. So when no operation is in flight, the session is destroyed.
+// A session in callbacks: asio calls an operation's handler when the operation has completed.
+// Owns     its socket and its buffer. The handler of the operation in flight owns the session,
+//          through the only shared_ptr. When no operation is in flight, the session is destroyed.
 // Lifetime the open_sockets must outlive every session.
-// Threads  any that run the io_context: with one operation in flight, one handler runs at a time.
+// Threads  any that run the io_context. One operation is in flight, so one handler runs at a time.
 // Errors   an error ends its session, and no other.
 // See      asio's tcp::socket::async_read_some, async_write
 #pragma once
@@ -30,10 +30,11 @@ class callback_session : public std::enable_shared_from_this<callback_session> {
   callback_session(tcp::socket socket, open_sockets& sockets)
       : socket_{std::move(socket)}, entry_{sockets, socket_.native_handle()} {}
 
-  // Initiates a receive into asio::buffer(buffer_) and returns at once. When bytes have come, the
-  // handler calls send(). At EOF and on any other error it initiates nothing, and so the session
-  // ends. The handler does not close socket_: the session's destructor does, after entry_ is gone.
-  // To keep this session alive, the handler captures shared_from_this().
+  // Initiates a receive into asio::buffer(buffer_), with socket_.async_read_some(), and returns at
+  // once. The handler captures shared_from_this(), which keeps this session alive. When bytes have
+  // come, the handler calls send() with their number. At EOF and on any other error, the handler
+  // initiates nothing, so the session ends. The handler does not close socket_. The session's
+  // destructor closes it, after entry_ is gone.
   void receive() {
     // --8<-- [start:task-03-1]
     socket_.async_read_some(
@@ -45,8 +46,9 @@ class callback_session : public std::enable_shared_from_this<callback_session> {
   }
 
  private:
-  // Sends all of asio::buffer(buffer_, bytes), the first `bytes` of the buffer. The handler calls
-  // receive() again, unless there was an error. This handler, too, keeps the session alive.
+  // Sends all of asio::buffer(buffer_, bytes), the first `bytes` of the buffer, with
+  // asio::async_write(). This handler, too, captures shared_from_this(). It calls receive(), unless
+  // there was an error.
   void send(std::size_t bytes) {
     // --8<-- [start:task-03-1b]
     asio::async_write(socket_, asio::buffer(buffer_, bytes),

@@ -23,10 +23,11 @@ namespace completion {
 
 using asio::ip::tcp;
 
-// Echoes until EOF or any other error. An operation with the token `or_error` stores its error in
-// `error`, and throws nothing; co_await gives the number of bytes. The operations are those of
-// callback_session. Its members are local variables here, and its two functions become one loop.
-// Return without closing the socket: its destructor closes it, after `entry` is destroyed.
+// Echoes until EOF or any other error. The operations are those of callback_session. Its members
+// are local variables here, and its two functions become one loop. co_await each operation with the
+// token `or_error`. co_await gives the number of bytes. A failed operation throws nothing, but
+// stores its error in `error`. Then co_return without closing the socket. The socket's destructor
+// closes it, after `entry` is destroyed.
 // --8<-- [start:coroutine]
 inline asio::awaitable<void> echo(tcp::socket socket, open_sockets& sockets) {
   const open_sockets::entry entry{sockets, socket.native_handle()};

@@ -27,10 +27,11 @@
 
 namespace completion {
 
-// Calls io.run() until it returns because no work is left or io.stop() was called. If a handler
-// throws, the exception leaves run(). Log it by common::log, with its what() if it has one. Then
-// call run() again, which continues with the next handler. Do not call io.restart() in between: it
-// is for an io_context whose run() has returned, and would undo an io.stop().
+// Call io.run(). When run() returns, no work is left or io.stop() was called, so return. If a
+// handler throws, the exception leaves run(). Then log the exception with common::log(), with its
+// what() if it has one. Call run() again, which continues with the next handler. Do not call
+// io.restart() in between. It is for an io_context whose run() has returned, and would undo an
+// io.stop().
 inline void run_to_the_end(asio::io_context& io) {
   // --8<-- [start:task-03-3]
   while (true) {
@@ -46,10 +47,11 @@ inline void run_to_the_end(asio::io_context& io) {
   // --8<-- [end:task-03-3]
 }
 
-// Calls run_to_the_end(io) on this thread and on threads - 1 others (std::jthread). Returns when
-// all of them are done. If the system has no thread left, std::jthread's constructor throws: then
-// call io.stop(), so that run() returns on the threads that run already, and rethrow. Declare the
-// vector of jthreads above the `try`: a vector inside it would join them before your io.stop().
+// Calls run_to_the_end(io) on threads - 1 new threads (std::jthread) and on this thread. Returns
+// when all of them are done. If the system has no thread left, std::jthread's constructor throws.
+// Then call io.stop(), so that run() returns on the threads that run already, and rethrow. Declare
+// the vector of jthreads above the `try`. A vector inside the `try` would join them before your
+// io.stop().
 inline void run_on_threads(asio::io_context& io, std::int64_t threads) {
   // --8<-- [start:task-03-3b]
   std::vector<std::jthread> others;
@@ -75,13 +77,16 @@ class graceful_stop {
   }
 
  private:
-  // Waits for a second signal (signals_.async_wait, as in graceful_stop's constructor). The handler
-  // calls end_at_once() with the signal's number. Closes the acceptor. Lets every session echo the
-  // bytes that have arrived: sockets_.shut_down_all() with SHUT_RD. Sets grace_ to grace_ms
-  // (expires_after), and only then waits for it (async_wait). The handler shuts down all sockets
-  // with SHUT_RDWR, but does nothing if the wait was canceled. The last line is given: when no
-  // session is left, it posts stop_waiting(), which cancels both waits, because run() does not
-  // return while an operation waits for a signal.
+  // The first signal has come. Begin the stop in four steps:
+  // 1. Call signals_.async_wait(), as the constructor does, to wait for a second signal. The
+  //    handler calls end_at_once() with the signal's number, but does nothing if the wait was
+  //    canceled.
+  // 2. Close the acceptor.
+  // 3. Set grace_ to grace_ms (expires_after), and only then wait for it (async_wait). The handler
+  //    shuts down all sockets with SHUT_RDWR, but does nothing if the wait was canceled.
+  // 4. Call sockets_.shut_down_all() with SHUT_RD, so that each session echoes what has arrived.
+  // The given last line posts stop_waiting() when no session is left. stop_waiting() cancels both
+  // waits, because run() does not return while an operation waits for a signal.
   void begin() {
     // --8<-- [start:task-03-3c]
     signals_.async_wait([this](const std::error_code& canceled, int signal) {
@@ -98,8 +103,8 @@ class graceful_stop {
   }
 
   // clear() restores the default action of the signals, so raise() ends the process. A simpler
-  // begin() would call clear() instead of waiting for a second signal, so that this signal ends the
-  // process. But clear() drops a second signal that has come already.
+  // begin() would call clear() instead of waiting for a second signal, so that the second signal
+  // ends the process. But clear() drops a second signal that has come already.
   void end_at_once(int signal) {
     signals_.clear();
     std::raise(signal);

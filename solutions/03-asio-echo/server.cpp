@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     completion::acceptor_loop acceptor{io, control, std::move(listener), style, sockets};
     const completion::graceful_stop stop{control, acceptor, sockets};
     acceptor.accept();
-    common::announce(listening);  // from here on a signal must be a clean stop
+    common::announce(listening);  // from here on a signal must cause a clean stop
     completion::run_on_threads(io, server.threads);
     acceptor.throw_if_broken();
   });

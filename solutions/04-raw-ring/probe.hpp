@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Asks a ring's kernel which operations it supports, instead of guessing from its version.
+// Asks the kernel which operations it supports, instead of guessing from the kernel's version.
 // Owns     the kernel's answer, by value.
-// Errors   ask() throws refused; a kernel before 5.6 cannot be asked and answers EINVAL.
+// Errors   ask() throws refused. A kernel before 5.6 has no probe, and returns EINVAL.
 // Rule     the kernel may know an operation, but not all of its flags. Only a trial shows which
 //          flags work: ./course doctor tries them.
 // See      io_uring_register(2) IORING_REGISTER_PROBE
@@ -17,7 +17,7 @@
 
 namespace uring {
 
-// struct io_uring_probe ends in an array without a length. This is one with room for 256 entries.
+// struct io_uring_probe ends in an array without a length. A probe_answer has room for 256 entries.
 class probe_answer {
  public:
   static constexpr unsigned opcodes_max = 256;  // an opcode is a byte
@@ -34,10 +34,10 @@ class probe_answer {
       std::byte, sizeof(::io_uring_probe) + opcodes_max * sizeof(::io_uring_probe_op)> bytes_{};
 };
 
-// Asks the ring's kernel, by register_with(ring_fd, IORING_REGISTER_PROBE, address, count). The
-// address is that of the answer's io_uring_probe, which must be all zeros. The count is the number
-// of entries (not of bytes) for which the answer has room: opcodes_max. If the result is negative,
-// throws refused{"io_uring_register PROBE", result}.
+// Calls register_with(ring_fd, IORING_REGISTER_PROBE, address, count), and returns the kernel's
+// answer. The address is that of the answer's io_uring_probe, which must be all zeros, as in a new
+// probe_answer. The count is the number of entries (not of bytes) for which the answer has room:
+// opcodes_max. If the result is negative, throws refused{"io_uring_register PROBE", result}.
 [[nodiscard]] inline probe_answer ask(int ring_fd) {
   // --8<-- [start:task-04-2]
   probe_answer answer;
@@ -48,8 +48,9 @@ class probe_answer {
   // --8<-- [end:task-04-2]
 }
 
-// Whether the kernel supports this operation. The kernel has filled in the first `ops_len` entries
-// of `ops`. If it supports an operation, its entry's `flags` have IO_URING_OP_SUPPORTED.
+// Returns whether the kernel supports this operation. In the answer's io_uring_probe, ops[opcode]
+// is the entry for `opcode`, but the kernel has filled in only the first `ops_len` entries. In the
+// entry of a supported operation, `flags` has IO_URING_OP_SUPPORTED.
 [[nodiscard]] inline bool knows(const probe_answer& answer, unsigned opcode) noexcept {
   // --8<-- [start:task-04-2b]
   const ::io_uring_probe& probe = answer.get();
