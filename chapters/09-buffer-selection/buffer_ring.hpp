@@ -2,12 +2,13 @@
 // A ring of buffers, the third ring that we share with the kernel. We put buffers in, and the
 // kernel takes them out. Neither side needs a request or a system call.
 // Owns     the ring's memory and its registration; the caller owns the buffers.
-// Lifetime the queue and every buffer that was given must outlive it. When it is destroyed, no
-//          request that selects from the group may be in flight.
+// Lifetime the queue and every buffer that was given must outlive the ring. When the ring is
+//          destroyed, no request that selects from its group may be in flight.
 // Threads  the one that runs the queue.
 // Errors   std::system_error: EINVAL on a kernel before 5.19, EEXIST if the group has a ring
 //          already, ENOMEM.
-// Rule     the tail is a 16-bit counter that only grows and wraps. The slot is the masked tail.
+// Rule     the tail is a 16-bit counter: it only grows, and 0 follows 65,535. The masked tail is
+//          the index of the next entry.
 // See      io_uring_register_buf_ring(3), io_uring_buf_ring_add(3)
 #pragma once
 
@@ -50,9 +51,11 @@ class buffer_ring final : public buffer_supply {
 
   [[nodiscard]] buffer_group group() const noexcept override { return group_; }
 
-  // Writes one entry, and moves the tail, which gives the entry to the kernel. Two functions of
-  // liburing do this: io_uring_buf_ring_add() writes the entry at `offset` after the tail (here 0),
-  // and io_uring_buf_ring_advance() stores the tail with release order.
+  // Gives one buffer to the kernel, with two functions of liburing. io_uring_buf_ring_add() writes
+  // one entry. Its arguments are ring_, the buffer's address, length and id, the mask, which
+  // io_uring_buf_ring_mask() makes from entries_, and 0, the entry's offset from the tail. Then
+  // io_uring_buf_ring_advance() moves the tail by 1, with release order. From then on the kernel
+  // may write to the buffer.
   void give(buffer_id id, std::span<std::byte> bytes) override {
     COURSE_TODO("09.1");
   }
@@ -72,9 +75,11 @@ class buffer_ring final : public buffer_supply {
     ring_ = static_cast<::io_uring_buf_ring*>(memory);
   }
 
-  // Tells the kernel where the ring is, how many entries it has, and its group (ring_addr,
-  // ring_entries and bgid of a zeroed io_uring_buf_reg), by io_uring_register_buf_ring() with no
-  // flags. If that fails (the result is a negative errno), throws, and leaves nothing behind.
+  // Tells the kernel about the ring. Make a zeroed io_uring_buf_reg. Set its ring_addr to the
+  // ring's address as a number, its ring_entries to the number of entries, and its bgid to the
+  // group. Pass its address to io_uring_register_buf_ring(), with &queue_.handle() and no flags. If
+  // the result is negative, it is -errno. In this case leave nothing behind, and throw with
+  // common::throw_error(result, "io_uring_register_buf_ring").
   void register_it() {
     COURSE_TODO("09.1");
   }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A recv for which the kernel picks a buffer, but only when bytes have come for it.
+// A recv without a buffer of its own. When bytes have come, the kernel picks a buffer of the pool.
 // Lifetime the descriptor must live until co_await has returned, and the pool until the result has
 //          been destroyed.
 // Threads  the one that runs the queue.
-// Errors   in received::result; -ENOBUFS if bytes have come and every buffer is lent.
-// Rule     the result has the buffer's lease. As long as it lives, no other recv gets the buffer.
+// Errors   in received::result; -ENOBUFS if bytes have come and every buffer is lent. With
+//          MSG_DONTWAIT it is -ENOBUFS even if no bytes have come.
+// Rule     the result has the buffer's lease. As long as the lease lives, no other recv gets the
+//          buffer.
 // See      io_uring_prep_recv(3), io_uring_provided_buffers(7)
 #pragma once
 
@@ -17,9 +19,10 @@
 
 namespace uring {
 
-// The lease of the buffer that a completion has taken, or an empty one. The completion has taken a
-// buffer only if IORING_CQE_F_BUFFER is set. Then the flags have the buffer's id above
-// IORING_CQE_BUFFER_SHIFT, and the pool lends it. This holds for a failed or canceled recv, too.
+// Returns the lease of the buffer that a completion has taken, or an empty lease. The completion
+// has taken a buffer only if done.flags has IORING_CQE_F_BUFFER, whatever done.res is. Then the
+// upper bits of done.flags, from bit IORING_CQE_BUFFER_SHIFT on, are the buffer's id, and
+// pool.lend() makes the lease.
 [[nodiscard]] inline buffer_lease take_buffer(buffer_pool& pool, const completion& done) {
   COURSE_TODO("09.2");
 }
@@ -29,10 +32,12 @@ struct prepare_pool_recv {
   buffer_pool* pool;
   int flags;
 
-  // A recv without a buffer: no address, and a length of 0 for "as much as the buffer holds". The
-  // flag IOSQE_BUFFER_SELECT asks for a buffer of the group in buf_group. The flag
-  // IORING_RECVSEND_POLL_FIRST in ioprio makes the kernel wait for bytes before it looks for a
-  // buffer. Do not set it if the flags have MSG_DONTWAIT.
+  // Prepares a recv without a buffer: io_uring_prep_recv() with no address, the length 0, which
+  // means "as much as the buffer holds", and the member `flags`. Set sqe.buf_group to the pool's
+  // group, and add IOSQE_BUFFER_SELECT to sqe.flags, so that the kernel picks a buffer of this
+  // group. Add IORING_RECVSEND_POLL_FIRST to sqe.ioprio, so that the kernel waits for bytes before
+  // it looks for a buffer. But do not add this flag if the member `flags` has MSG_DONTWAIT, because
+  // the recv would then end with -EAGAIN without having looked for bytes.
   void operator()(::io_uring_sqe& sqe) const {
     COURSE_TODO("09.2");
   }

@@ -3,8 +3,8 @@
 // stream turns their completions into items.
 // Lifetime a descriptor must stay open until its stream has ended. The pool must outlive all items.
 // Threads  the one that runs the queue.
-// Errors   the item's result. -EMFILE ends an accept. -ENOBUFS ends a recv: bytes have come, and no
-//          buffer is left for them.
+// Errors   the item's result. -EMFILE ends an accept. -ENOBUFS ends a recv, because bytes have come
+//          and no buffer is left for them.
 // Rule     an item owns what its completion has brought: a descriptor or a buffer. While a recv is
 //          armed, its completions use up buffers, even if no coroutine takes the items.
 // See      io_uring_prep_multishot_accept(3), io_uring_prep_recv_multishot(3)
@@ -26,14 +26,16 @@ namespace uring {
 struct prepare_accept_stream {
   int listener;
 
-  // One accept for all clients to come, by io_uring_prep_multishot_accept(). Ask for no address:
-  // the next client would overwrite it. SOCK_CLOEXEC keeps the descriptors from child programs.
+  // Prepares one accept for all clients to come, with io_uring_prep_multishot_accept(). Pass no
+  // address and no length to fill in, because the next client's would overwrite them. Pass the flag
+  // SOCK_CLOEXEC, so that child programs do not inherit the descriptors.
   void operator()(::io_uring_sqe& sqe) const {
     COURSE_TODO("10.1");
   }
 
-  // Makes an item of a completion's result, and of its client, if there is one. From here on the
-  // item owns the descriptor: if the item is dropped, the descriptor is closed with it.
+  // Makes the item of a completion: an `accepted`, see accepted.hpp. done.res is a new client's
+  // descriptor, or -errno. From here on the item owns the descriptor, so that the descriptor is
+  // closed if the item is dropped. A unique_fd of a negative number owns nothing.
   [[nodiscard]] static accepted result(const completion& done) noexcept {
     COURSE_TODO("10.1");
   }
@@ -43,9 +45,10 @@ struct prepare_recv_stream {
   int fd;
   buffer_pool* pool;
 
-  // One recv for all bytes to come, by io_uring_prep_recv_multishot() without address, length and
-  // flags. As in prepare_pool_recv, the kernel picks a buffer of the pool's group, and picks none
-  // before there are bytes. The multishot flag stands in ioprio, too: keep it.
+  // Prepares one recv for all bytes to come: io_uring_prep_recv_multishot() with no address, and 0
+  // for the length and the flags. As in chapter 09's prepare_pool_recv, the kernel must pick a
+  // buffer of the pool's group, and must not pick one before bytes have come.
+  // io_uring_prep_recv_multishot() has set a flag in sqe.ioprio: keep it.
   void operator()(::io_uring_sqe& sqe) const {
     COURSE_TODO("10.1");
   }

@@ -19,8 +19,8 @@ namespace {
 constexpr uring::buffer_options pool{.count = 256};
 
 // The queue has room for all that may complete before we reap: for each buffer, its recv or the
-// send of its echo; for each client, its accept or its end. With `defer` the kernel completes
-// nothing before the program asks, and then not everything at once.
+// send of its echo; for each client, its accept or its end. With `defer` requests that have to wait
+// complete only when the program fetches completions, and then not all at once.
 constexpr uring::ring_options queues{.mode = uring::ring_mode::defer, .cq_entries = 16'384};
 
 }  // namespace

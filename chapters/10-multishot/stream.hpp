@@ -6,8 +6,8 @@
 // Threads  the one that runs the queue.
 // Errors   an item's result. It is -ECANCELED if `io` was canceled, or if its queue is stopping.
 // Rule     next() arms the request only if all items are taken and the request is not in flight.
-//          A final completion may bring an item like any other; but if the request was asked to
-//          end, a final -ECANCELED is not an item.
+//          A final completion may bring an item like any other. But a final -ECANCELED brings none,
+//          unless a consumer waits and no new request can be armed.
 #pragma once
 
 #include <cassert>
@@ -103,9 +103,10 @@ class stream final : private multishot_request {
     std::exchange(consumer_, nullptr).resume();
   }
 
-  // No consumer waits for `got`: keeps it, as the last of arrived_. If items_max_ items or more are
-  // there then, asks the request to end, because a request faster than its consumer would fill the
-  // memory, or take all buffers of a pool.
+  // An item has come, and no consumer waits for it. Keeps the item as the last of arrived_. If
+  // arrived_ has items_max_ items or more then, asks the request to end, with ask_to_end(), because
+  // a request that is faster than its consumer would fill the memory, or take all buffers of a
+  // pool. Items that still come before the request has ended are kept, too.
   void keep(item got) {
     COURSE_TODO("10.4");
   }

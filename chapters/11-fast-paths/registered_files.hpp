@@ -2,13 +2,15 @@
 // A table of files that the kernel has looked up already. The queue's requests name a slot of the
 // table in place of a descriptor.
 // Owns     the registration; a queue has at most one. A slot keeps its file open, even if the
-//          descriptor by which it was added is closed.
+//          descriptor that was added is closed.
 // Lifetime the queue must outlive the table, and the table must outlive every file_slot.
 // Threads  the one that runs the queue.
 // Errors   std::system_error if the kernel refuses the table (EBUSY: the queue has one already) or
-//          a file. A full table is no error: add() returns an empty object; use the descriptor.
+//          a file. A full table is no error: add() returns an empty slot, and requests use the
+//          descriptor.
 // Rule     a slot is given out again only after its file has been taken out. Requests that have
-//          begun keep their file; a linked one that still waits for its turn finds the slot empty.
+//          begun keep their file. A linked request that still waits for its turn finds the slot
+//          empty.
 // See      io_uring_register_files(3), io_uring_register_files_update(3)
 #pragma once
 
@@ -97,12 +99,12 @@ class registered_files {
     return {*this, index};
   }
 
-  // Puts the file of `fd` into a free slot, marks the slot by set_filled(), and returns it. Returns
-  // an empty object if no slot is free. Throws if the kernel refuses: then the slot that reserve()
-  // gave goes back by itself, and is not lost. io_uring_register_files_update() takes the ring
-  // (&queue_.handle()), the index of the first slot, an array of descriptors, and its length, which
-  // is 1 here. It returns how many descriptors it has put there, or -errno, which
-  // common::throw_error() takes together with the call's name.
+  // Puts the file of `fd` into a slot, and returns the slot. First get a slot with reserve(). If
+  // this slot is empty, the table is full: return it. Then call io_uring_register_files_update()
+  // with &queue_.handle(), the slot's index, an array of descriptors, and its length, which is 1
+  // here. The call returns how many descriptors it has put into the table, or -errno. On -errno,
+  // throw with common::throw_error(result, "io_uring_register_files_update"). The slot is not lost
+  // then, because its destructor gives it back. Otherwise mark the slot with set_filled().
   file_slot add(int fd) {
     assert(fd >= 0 && "-1 would take a file out");
     COURSE_TODO("11.1");
@@ -111,9 +113,10 @@ class registered_files {
  private:
   friend class file_slot;
 
-  // A slot was destroyed. If it holds a file, takes the file out of the table: the same call, with
-  // the descriptor -1. Only then is the index free again: free_.push_back(). If the kernel refuses,
-  // the slot still holds the file, and is never given out again. Nothing throws here.
+  // A slot was destroyed. If it holds a file, takes the file out of the table, with the same call
+  // as in add(), but with the descriptor -1. If the kernel refuses this, the slot still holds the
+  // file, and must never be given out again. If the file was taken out, or if there was none, the
+  // index is free again: free_.push_back(). Do not throw.
   void take_back(int index, bool holds_file) noexcept {
     --used_;
     COURSE_TODO("11.1");

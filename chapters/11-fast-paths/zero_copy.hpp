@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// A send for which the kernel makes no copy of the bytes. It has two completions: its result, and
-// a notification that the kernel does not need the bytes any more.
+// A send for which the kernel makes no copy of the bytes. It has up to two completions: its result,
+// and a notification that the kernel does not need the bytes any more.
 // Lifetime it lives in the awaiting frame. The bytes must live, unchanged, until the last
 //          completion, which resumes the frame.
 // Threads  the one that runs the queue.
 // Errors   zero_copy_sent::result: ENOMEM beyond RLIMIT_MEMLOCK, EOPNOTSUPP if the socket cannot do
 //          it. A notification may follow an error, too.
-// Rule     the notification comes when the peer's kernel has the bytes. If its buffer is full, the
-//          peer has to read first. A cancel, shutdown or close does not bring the notification;
-//          reset_connection() does. Never link such a send behind another request: if the chain
-//          breaks, Linux 6.18 completes it with ECANCELED and without F_MORE, but the notification
-//          still follows.
+// Rule     the notification comes when the peer's kernel has the bytes. If the peer's socket is
+//          full, the peer has to read first. A cancel, shutdown or close does not bring the
+//          notification; reset_connection() does. Never link such a send behind another request: if
+//          the chain breaks, Linux 6.18 completes the send with ECANCELED and without F_MORE, but
+//          the notification still follows.
 // See      io_uring_prep_send_zc(3), io_uring_enter(2): IORING_OP_SEND_ZC
 #pragma once
 
@@ -86,10 +86,11 @@ class [[nodiscard("submitted when awaited")]] send_zc_op : io_operation {
   }
 
  private:
-  // One completion comes, or two. The send's own has the count of bytes, or an error: keep it
-  // in sent_. The notification has IORING_CQE_F_NOTIF, and its res is not a count: with
-  // report_usage it may have the bit usage_copied, otherwise it is 0. The last completion
-  // has no IORING_CQE_F_MORE, and resumes the frame; `self` may be gone then.
+  // `self` is a send_zc_op. One completion comes, or two. If a completion has IORING_CQE_F_NOTIF,
+  // it is the notification. Its res is not a count: with report_usage it may have the bit
+  // usage_copied, otherwise it is 0. Keep in was_copied_ whether it has this bit. Every other
+  // completion is the send's own, with a count of bytes or an error: keep it in sent_. Only the
+  // last completion, whichever of the two it is, resumes continuation_. `self` may be gone then.
   static void on_completion(io_operation& self, const completion& done) {
     COURSE_TODO("11.5");
   }

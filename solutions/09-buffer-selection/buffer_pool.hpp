@@ -4,9 +4,10 @@
 // Owns     the memory of all buffers.
 // Lifetime the queue and the supply must outlive it. It must outlive every lease and every wait.
 // Threads  the one that runs the queue.
-// Errors   std::bad_alloc. If the ring takes no more requests, the return of a buffer terminates
-//          the program.
-// Rule     keep a lease only while your own code runs, never while you wait for a client.
+// Errors   the constructor throws std::bad_alloc, or what supply.give() throws. If the ring takes
+//          no more requests, the return of a buffer terminates the program.
+// Rule     never keep a lease while you wait for a client. You may keep a lease during a request
+//          that does not wait (MSG_DONTWAIT).
 #pragma once
 
 #include <sys/socket.h>
@@ -97,8 +98,10 @@ class buffer_pool {
     supply_.give(id, bytes_of(id));
   }
 
-  // A lease has ended while coroutines wait in line_. One of them gets the buffer, and the buffer
-  // stays lent. The kernel must not get it, because any other recv could take it there first.
+  // A lease has ended while coroutines wait in line_. Give the buffer to one of them:
+  // line_.give_to_first() takes a new buffer_lease{*this, id}. Do not give the buffer to the
+  // kernel, because any other recv could take it there first. lent_ is the number of lent buffers.
+  // Decide whether this number changes.
   void hand_on(buffer_id id) {
     // --8<-- [start:task-09-3]
     line_.give_to_first(buffer_lease{*this, id});
@@ -112,7 +115,7 @@ class buffer_pool {
   waiting_line<buffer_lease> line_;
 };
 
-// This does not touch the memory, which costs nothing until a buffer is written to.
+// This constructor does not touch the memory, so a buffer costs nothing until it is written to.
 inline buffer_pool::buffer_pool(io_queue& queue, buffer_supply& supply,
                                 const buffer_options& options)
     : supply_{supply},
@@ -146,9 +149,11 @@ struct [[nodiscard]] received {
   }
 };
 
-// For a client whose bytes came when no buffer was left. Waits until the next buffer is returned,
-// and receives into it without a wait (MSG_DONTWAIT). The result is -EAGAIN if the socket has no
-// bytes by then, and -ECANCELED with an empty lease if `source` was canceled first.
+// For a client whose bytes came when no buffer was left. First await from.next_return(source),
+// which returns a lease. If the lease is empty, `source` was canceled: return -ECANCELED and an
+// empty lease. Otherwise receive into the lease's bytes without a wait, with recv_op() of
+// operations.hpp and MSG_DONTWAIT. This recv ends with -EAGAIN if the socket has no bytes by then.
+// Return the recv's result and the lease, even if the recv has failed.
 inline task<received> recv_into_next_return(cancel_source& source, int fd, buffer_pool& from) {
   // --8<-- [start:task-09-3b]
   buffer_lease next = co_await from.next_return(source);

@@ -31,7 +31,7 @@ class pool_echo {
 
   task<> run(int socket) {
     while (!given_up_.is_canceled()) {
-      // During a stop, this receives only bytes that have already come.
+      // During a stop, the recv takes only bytes that have already come.
       const bool stops = waiting_.is_canceled();
       cancel_source& source = stops ? given_up_ : waiting_;
       received got = co_await recv_op(source, socket, pool_, stops ? MSG_DONTWAIT : 0);
@@ -44,9 +44,12 @@ class pool_echo {
       if (stops && got.result.error() == EAGAIN) co_return;  // nothing more has arrived
       if (got.result.error() == ECANCELED || got.result.is_passing()) continue;
       if (!got.result || got.result.count() == 0) co_return;
-      // Send got.bytes() back without a wait: MSG_DONTWAIT gives -EAGAIN or a short count instead.
-      // Copy the bytes that the socket did not take into a vector, and end the lease. Only then
-      // await send_rest(). Continue if all was sent, and co_return if the client is lost.
+      // Send got.bytes() back with send_op(), given_up_ and MSG_NOSIGNAL | MSG_DONTWAIT. This send
+      // never waits, so it may be short. If it ends with an error that is_passing(), such as
+      // -EAGAIN, nothing was sent. After any other error the client is lost: co_return. If all
+      // bytes were sent, continue. Otherwise await send_rest(), which waits for the client, and
+      // co_return if it returns false. Before this wait, decide which bytes you must copy into a
+      // vector, and end the lease, with got.lease = {}.
       // --8<-- [start:task-09-4]
       const io_result sent =
           co_await send_op(given_up_, socket, got.bytes(), MSG_NOSIGNAL | MSG_DONTWAIT);

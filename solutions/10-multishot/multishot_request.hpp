@@ -37,9 +37,11 @@ class multishot_request : public io_operation {
   [[nodiscard]] io_queue& queue() const noexcept { return io_.queue(); }
   [[nodiscard]] bool is_armed() const noexcept { return is_armed_; }  // in flight
 
-  // Returns whether a request is in flight. If none is, starts one by io_.start(); nobody has asked
-  // the new one to end yet. Two things prevent a start, and then the result is false: io_ was
-  // canceled (start() returns false), or the queue is stopping and would cancel it at once.
+  // Returns whether a request is in flight, and keeps this in is_armed_. If one is in flight
+  // already, starts no other, even if the queue is stopping or io_ was canceled. Otherwise, if
+  // queue().is_stopping(), starts none, because the queue would cancel it at once. Otherwise calls
+  // io_.start(*this, prepare), which returns false, and starts none, if io_ was canceled. Nobody
+  // has asked the new request to end yet (is_asked_to_end_).
   template <typename Prepare>
   bool ensure_armed(const Prepare& prepare) {
     // --8<-- [start:task-10-2]
@@ -51,8 +53,10 @@ class multishot_request : public io_operation {
     // --8<-- [end:task-10-2]
   }
 
-  // Asks the request to end by a cancel of its user_data, as cancel_source does: once, and only if
-  // the request is in flight. More completions may come before the final one.
+  // Asks the request to end, but only if it is in flight, and only once (is_asked_to_end_). As in
+  // chapter 08's cancel_source, queue().start_unheard() starts a cancel, and
+  // io_uring_prep_cancel64() prepares it, with user_data() as a number and no flags. More
+  // completions of the request may come before the final one.
   void ask_to_end() {
     // --8<-- [start:task-10-3]
     if (!is_armed_ || is_asked_to_end_) return;
@@ -67,8 +71,8 @@ class multishot_request : public io_operation {
   [[nodiscard("it waits when it is awaited")]] until_disarmed disarm() noexcept;
 
  protected:
-  // A completion has come: keeps in is_armed_ whether the request is in flight after it. Returns
-  // the completion, with -ECANCELED instead of an -EINTR that means the same.
+  // A completion has come. Keeps in is_armed_ whether the request is still in flight. Returns the
+  // completion, with -ECANCELED instead of an -EINTR that means the same.
   completion note(const completion& done) noexcept {
     // --8<-- [start:task-10-2b]
     is_armed_ = (done.flags & IORING_CQE_F_MORE) != 0;
@@ -83,7 +87,7 @@ class multishot_request : public io_operation {
   }
 
  private:
-  // The address that start() gave the kernel. A cancel finds this request by it.
+  // The address that start() gave the kernel. A cancel names this request by its address.
   io_operation* user_data() noexcept { return this; }
 
   io_handle io_;
@@ -99,7 +103,9 @@ struct multishot_request::until_disarmed {
     return !request.is_armed_;
     // --8<-- [end:task-10-3b]
   }
-  // Asks the request to end. The final completion resumes the handle in disarming_.
+  // Asks the request to end, and keeps the handle in disarming_, from which the final completion
+  // resumes it. If ask_to_end() throws, the coroutine goes on at once, so the handle must not be in
+  // disarming_ then.
   void await_suspend(std::coroutine_handle<> awaiting) const {
     // --8<-- [start:task-10-3c]
     request.ask_to_end();

@@ -58,9 +58,11 @@ class stream_echo {
       if (!sent && !sent.is_passing()) co_return;
       const std::span<const std::byte> left = got.bytes().subspan(sent ? sent.count() : 0);
       if (left.empty()) continue;
-      // The client does not read. Copy the bytes that are left, and end the lease of their buffer.
-      // Decide what else holds buffers for this client, and what would take more while we wait.
-      // Then await one_by_one_.send_rest(), which returns false if the client is lost.
+      // The client does not read. Copy `left` into a vector, and end the lease of its buffer.
+      // Decide what else holds buffers for this client, and what would take more while we wait. In
+      // stream.hpp you need disarm(), size(), front() and take(). Then await
+      // one_by_one_.send_rest() for all copied bytes, in the order in which they came. If it
+      // returns false, the client is lost: co_return.
       // --8<-- [start:task-10-5]
       std::vector<std::byte> rest{left.begin(), left.end()};
       got.lease = {};

@@ -77,11 +77,12 @@ class link_chain {
   [[nodiscard]] std::size_t answered() const noexcept { return answered_; }
 
  private:
-  // Starts a request for each of parts_, by io.start(part, …) with a function that prepares its
-  // SQE. Adds links_ to the flags of all but the last: a link at the last one would tie it to the
-  // request that is submitted next. All must be submitted together, but a full queue submits what
-  // it holds. So first make room for all of them, by reserve() of io.queue(). Returns false as soon
-  // as io.start() does.
+  // All requests of the chain must be submitted together. But if the queue is full, io.start()
+  // submits it, to make room. So first make room for all of parts_, with io.queue().reserve(). Then
+  // start a request for each part, with io.start(part, …) and a function that prepares the SQE: the
+  // function calls prepare(i, sqe), and adds links_ to sqe.flags. The last request must not get
+  // links_, because it would be linked to the request that is submitted next. If io.start() returns
+  // false, return false at once; otherwise return true at the end.
   template <typename Prepare>
   bool start_linked(const io_handle& io, const Prepare& prepare) {
     // --8<-- [start:task-11-2]

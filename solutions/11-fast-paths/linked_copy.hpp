@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Copies parts of a file, by chains of linked requests: read a block, write it, read the next, all
-// into and out of one buffer.
-// Lifetime files, buffer and queue must outlive its tasks.
+// Copies parts of a file, with chains of linked requests: read a block, write it, read the next,
+// all into and out of one buffer.
+// Lifetime files, buffer and queue must outlive the tasks.
 // Threads  the one that runs the queue.
 // Errors   std::system_error that says what was tried and at which byte; std::runtime_error if the
 //          source ends too early. A cancel is thrown, too (ECANCELED).
-// Rule     a request's length is fixed before the request in front of it has run. So a chain reads
-//          only bytes that the file must have. Where a chain breaks, single requests find out why.
+// Rule     a request's length is fixed before the previous request has run. So a chain reads only
+//          bytes that the file must have. If a chain breaks, single requests find out why.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,8 @@ class linked_copy {
   linked_copy(const io_handle& io, const file_ref& source, const file_ref& target) noexcept
       : io_{io}, source_{source}, target_{target} {}
 
-  // Copies all of `part`, in blocks of the buffer's size: by chains, as far as they get. If one
-  // breaks before its end, single requests move the next bytes, or find out what is wrong.
+  // Copies all of `part` with chains, in blocks of the buffer's size. If a chain breaks before its
+  // end, single requests move the next bytes, or find out what is wrong.
   task<> copy(extent part, fixed_buffer buffer) {
     while (part.begin < part.end) {
       const extent next = part_of_a_chain(part, buffer);
@@ -50,9 +50,10 @@ class linked_copy {
   }
 
   // Returns two steps for each block of `part`, in order: a read from source_ into the buffer, and
-  // a write from the buffer to target_ at the same offset. Each is a copy_step{action, file, block,
-  // offset}. Its `block` is the beginning of the buffer: a fixed_buffer with the same index, and as
-  // long as the step. The last block is only as long as the rest of the part.
+  // a write from the buffer to target_ at the same offset. A step is a copy_step{what, file, block,
+  // offset}, and `what` is copy_step::action::read or write. `block` is a fixed_buffer with the
+  // buffer's index and the bytes that the step moves: all bytes of the buffer, or in the last block
+  // only as many of its first bytes as the part has left.
   [[nodiscard]] std::vector<copy_step> steps_of(extent part, const fixed_buffer& buffer) const {
     std::vector<copy_step> steps;
     // --8<-- [start:task-11-3]
@@ -90,10 +91,11 @@ class linked_copy {
     return {part.begin, std::min(part.end, part.begin + blocks * buffer.bytes.size())};
   }
 
-  // Returns how many bytes a chain of steps_of() has brought into the target. Only one of
-  // chain.steps() has completed: number chain.answered(). Every step before it has moved all of its
-  // bytes, and no step after it has done anything. That step's chain.result(number) is an error, or
-  // a count of all its bytes or of a part. Bytes that were only read are not in the target.
+  // Returns how many bytes a chain of steps_of() has brought into the target. Of chain.steps() only
+  // one step has posted a completion: the step with the index chain.answered(). Every step before
+  // it has moved all bytes of its block, and no step after it has done anything. How this one step
+  // ended is chain.result(chain.answered()): an error, or a count, of all bytes of its block or of
+  // a part. Bytes that were only read are not in the target.
   [[nodiscard]] static std::uint64_t bytes_copied(const linked_steps<copy_step>& chain) {
     std::uint64_t copied = 0;
     // --8<-- [start:task-11-3b]

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Sends a file to a socket through a pipe, by splice: the bytes never enter this program's memory.
+// Sends a file to a socket through a pipe, with splice. The bytes never enter the program's memory.
 // Owns     both ends of the pipe.
 // Lifetime the descriptors and the pipe must live until the task has ended.
 // Threads  the one that runs the queue. Each splice occupies a thread of the kernel while it waits.
 // Errors   std::system_error; std::runtime_error if the file ends before the part does. Either way
 //          the pipe may still hold bytes, and must not be used for another client.
 // Rule     splice(2) needs a pipe on one side. Bytes that have gone in have to come out before more
-//          go in: a splice into a full pipe waits for a reader, and we are the only one.
+//          go in, because a splice into a full pipe waits for a reader, and we are the only one.
 // See      splice(2), io_uring_prep_splice(3), pipe(7)
 #pragma once
 
@@ -75,11 +75,13 @@ inline auto splice_out_op(const io_handle& io, const splice_pipe& pipe, int sock
                            std::to_string(at)};
 }
 
-// Sends all of `part`, in pieces of at most pipe.room() bytes: each goes into the pipe, and all of
-// it comes out again before the next one. Each splice may move less than it was asked to. If its
-// result is_passing(), make it again. Throw any other failure, by or_throw("splice from the file")
-// or or_throw("splice to the socket"). If the file ends before the part does, call
-// throw_became_shorter() with the offset of the first byte that is missing.
+// Sends all of `part`, in pieces of at most pipe.room() bytes. Await splice_in_op() to move a piece
+// into the pipe, and splice_out_op() to move bytes from the pipe to the socket. All bytes that went
+// in must come out before the next piece goes in. The result of each splice is the number of bytes
+// that it moved, which may be fewer than you asked for. If a result is_passing(), await the same
+// splice again. Throw any other failure, with or_throw("splice from the file") or
+// or_throw("splice to the socket"). A splice_in_op() that moves 0 bytes has found the end of the
+// file: call throw_became_shorter() with the offset of the first byte that is missing.
 inline task<> splice_file(io_handle io, file_ref file, extent part, const splice_pipe& pipe,
                           int socket) {
   // --8<-- [start:task-11-4]
