@@ -2,7 +2,8 @@
 // A worker is what one thread of a server needs for itself: a ring with its context. A function
 // below makes a listener for each worker.
 // Owns     the context.
-// Lifetime a worker must outlive all threads, not only its own, because any may send it messages.
+// Lifetime a worker must outlive all threads, not only its own, because any thread may send
+//          messages to its ring.
 // Threads  another thread may make and destroy it. Everything from enable() to the end of the last
 //          task happens on one thread: the worker's own.
 // Errors   std::system_error if the kernel refuses the ring, a listener or enable().
@@ -36,11 +37,11 @@ class worker {
   }
   worker(worker&&) = delete;  // messages are sent to its ring
 
-  // Enables the ring, which from then on belongs to the calling thread. Call
-  // io_uring_register(fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0), where fd is the ring_fd of
-  // context_.handle(), as an unsigned. It returns 0 or -errno; throw the latter by
-  // common::throw_error(result, "io_uring_register"). (liburing has io_uring_enable_rings(), but
-  // before version 2.4 its shared library lacks it.)
+  // Enables the ring. From then on, the ring belongs to the calling thread. Call
+  // io_uring_register(fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0), where fd is an unsigned: the
+  // ring_fd of context_.handle(). It returns 0 or -errno. If it returns -errno, call
+  // common::throw_error(result, "io_uring_register"), which throws. (liburing also has
+  // io_uring_enable_rings(), but before version 2.4 its shared library lacks this function.)
   void enable() {
     COURSE_TODO("12.1");
   }
@@ -48,8 +49,9 @@ class worker {
   // Only for the worker's own thread.
   [[nodiscard]] io_context& context() noexcept { return context_; }
 
-  // Call it on the same thread when the last task has ended: it waits for requests without a task,
-  // such as a cancel. With `defer`, the thread that destroys the ring may not enter it (EEXIST).
+  // Call it on the worker's own thread after the last task has ended. It waits for requests without
+  // a task, such as a cancel. With `defer`, no other thread may enter the ring to wait for them,
+  // not even the thread that destroys the ring (EEXIST).
   void finish() {
     while (context_.in_flight() > 0) context_.turn();
   }
@@ -63,11 +65,12 @@ class worker {
   io_context context_;
 };
 
-// Returns `count` listeners on one port; the kernel gives each client to one of them. Make them by
-// common::listen_on(host, port, {.shared = …}). Port 0 lets the kernel choose a port for the first
-// one, and common::port_of(its descriptor) returns that port. Decide which common::reuse_port (see
-// listen.hpp) the first one has, and which the others have. A second copy of the program must fail
-// at its own first listener, and not take half of the clients, even if `count` is 1.
+// Returns `count` listeners on one port. The kernel will give each client to one of them. Make each
+// listener with common::listen_on(host, port, {.shared = …}). If `port` is 0, the kernel chooses a
+// port for the first listener, and common::port_of(its descriptor) returns the port that the others
+// need. Decide which common::reuse_port (see listen.hpp) the first listener has, and which the
+// others have. Even if `count` is 1, a second copy of the program must fail at its own first
+// listener. Otherwise the second copy would take half of the clients.
 inline std::vector<common::unique_fd> listen_for_each(std::size_t count, const std::string& host,
                                                       std::uint16_t port) {
   std::vector<common::unique_fd> listeners;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Parses a complete head. head_reader has found its end before, and has checked for control bytes,
-// the end of every line, and the limits, so the parser need not know in which pieces the head came.
+// Parses a complete head. Before that, head_reader has found the head's end, and has checked for
+// control bytes, the end of every line, and the limits, so the parser need not know in which pieces
+// the head came.
 // Errors   a refusal; the content of `head` is then not valid.
 // See      rfc9112, sections 3, 5 and 9.3; rfc9110, sections 7.2, 9.1 and 10.1.1
 #pragma once
@@ -51,11 +52,12 @@ inline constexpr std::array<named_method, 9> known_methods{{
          is_digit(text[7]);
 }
 
-// request-line = method SP request-target SP HTTP-version. Fills in method_text, target.text and
-// minor of `head`: 0 for HTTP/1.0, else 1. The target is everything between the first blank and the
-// last one; read_target() will refuse a blank in it. Refuse with 400 if there are fewer than two
-// blanks, if the method is no token, or if the last word is no version. Refuse with 505 if the
-// version does not begin with 1.
+// request-line = method SP request-target SP HTTP-version. Sets head.method_text, head.target.text
+// and head.minor, which is 0 for HTTP/1.0 and 1 for every later HTTP/1 version. The target is
+// everything between the first blank and the last one; read_target() will refuse a blank in it.
+// Refuse with 400 if there are fewer than two blanks, if the method is no token (is_token()), or if
+// the last word is no version (is_version()). Then refuse with 505 if the first digit of the
+// version is not 1.
 inline refusal read_request_line(std::string_view line, request_head& head) {
   COURSE_TODO("13.1");
   return {};
@@ -70,9 +72,10 @@ struct field_facts {
   bool says_keep_alive = false;
 };
 
-// Sets head.host to the target's authority, or to the value of Host if the target has none. First,
-// whatever the target, refuse with 400 if there is more than one Host, if there is none in
-// HTTP/1.1, or if Host is not empty and read_authority() finds no authority in it.
+// Checks the Host fields, and then sets head.host. Whatever the target is, refuse with 400 if there
+// is more than one Host, if a request of HTTP/1.1 (head.minor is 1) has no Host, or if the value of
+// Host is not empty and read_authority() finds no authority in it. Then set head.host to the
+// target's authority, or to the value of Host if the target has no authority.
 inline refusal decide_host(const field_facts& facts, request_head& head) {
   COURSE_TODO("13.1");
   return {};

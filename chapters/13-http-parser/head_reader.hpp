@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Finds the end of a line, and of a whole head, in bytes that come in pieces.
-// Owns     nothing but counts: between two calls the bytes may be moved, or get a larger buffer.
-// Rule     it looks at each byte once, however small the pieces are. Behind a limit it looks only
-//          for the end of the line.
+// Owns     nothing but counts, so between two calls the bytes may be moved to another buffer.
+// Rule     it looks at each byte once, however small the pieces are. After the limit of a line, it
+//          looks only at the two bytes that may be the line's CR LF.
 // See      rfc9112, sections 2.2 and 3
 #pragma once
 
@@ -20,20 +20,20 @@ enum class line_state {
   whole,       // with its CR LF
   incomplete,  // its end has not come yet
   too_long,    // no more bytes can change that
-  bad_byte,    // a CR or an LF alone, a NUL, another control byte
+  bad_byte,    // a CR or an LF alone, a NUL, or another control byte
 };
 
 class line_reader {
  public:
   // `text` begins where the line begins. If the line was incomplete, the caller calls again with
-  // the same bytes and more behind them: seen_ is the number of bytes that need no second look.
+  // the same bytes and more after them. seen_ is the number of bytes that need no second look.
   //
-  // The first control byte at or behind seen_ has to be the CR that ends the line, with an LF
-  // behind it. At most `bytes_max` bytes may stand before the CR. The byte just behind the limit
-  // still counts: a control byte there, other than CR, is bad_byte. If it is no control byte, the
-  // line is too_long at once, and the bytes behind it must not change that. find_control() returns
-  // the position of the control byte, or the size of its text if there is none. Store in seen_ the
-  // number of the line's bytes that were looked at, without the CR.
+  // find_control(text, from) returns the position of the first control byte at `from` or later, or
+  // text.size() if there is none. The first control byte of a line must be the CR that ends it, and
+  // an LF must follow. At most `bytes_max` bytes may stand before the CR. The byte after those
+  // bytes still counts. If that byte is a control byte other than CR, the result is bad_byte. If it
+  // is no control byte, the line is too_long at once, and the bytes after it must not change that.
+  // Store in seen_ the number of the line's bytes that were looked at, without the CR.
   line_state look(std::string_view text, std::size_t bytes_max) {
     COURSE_TODO("13.2");
   }
@@ -77,9 +77,9 @@ class head_reader {
     return lines_ == 0 ? limits.request_line_bytes_max : limits.field_line_bytes_max;
   }
 
-  // A line has come that does not end the head. One empty line before the request line is skipped:
-  // some clients sent one after the body of the previous request (rfc9112, 2.2). lines_ counts the
-  // other lines; the first of them is the request line, and each further one is a field.
+  // A line has come that does not end the head. One empty line before the request line is skipped,
+  // because some clients sent one after the body of the previous request (rfc9112, 2.2). lines_
+  // counts the other lines. The first of them is the request line, and each further one is a field.
   refusal count_line(bool is_empty, const request_limits& limits) {
     if (is_empty) {
       if (has_skipped_) return bad_request("no request line");
@@ -91,11 +91,13 @@ class head_reader {
     return {};
   }
 
-  // `head` is what has come of the head, up to head_bytes_max. `rest` is its last part, which
-  // begins with the line that is not whole. If that line is incomplete, return {} as long as `head`
-  // is not full, because more bytes may end it; refuse with 431 if `head` is full, whichever line
-  // it stops in. If the line is too long, even in a full head, refuse with 431 for a field, with
-  // 414 for the request line, but 501 if none of its first request_line_bytes_max bytes is a blank.
+  // `head` is what has come of the head, at most limits.head_bytes_max bytes. `rest` is its last
+  // part, which begins with the line that has `state`. lines_ counts the lines before that line.
+  // If the line is incomplete, and `head` has head_bytes_max bytes, refuse with 431, even if the
+  // line is the request line. If `head` has fewer bytes, return {}, because more bytes may complete
+  // the line. If a field is too long, even in a full head, refuse with 431. If the request line is
+  // too long, refuse with 501 if none of its first limits.request_line_bytes_max bytes is a blank;
+  // otherwise refuse with 414. The function refuse() below makes the result.
   found stopped(line_state state, std::string_view rest, std::string_view head,
                 const request_limits& limits) const {
     if (state == line_state::bad_byte) return refuse(400, "a control byte");
@@ -108,7 +110,7 @@ class head_reader {
 
   line_reader line_;
   std::size_t begin_ = 0;  // where the line begins that line_ looks at
-  std::size_t lines_ = 0;  // how many have come, without the empty line that was skipped
+  std::size_t lines_ = 0;  // how many have come whole, without the empty line that was skipped
   bool has_skipped_ = false;
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // One client's connection: answers its requests in their order, until either side ends it.
-// Owns     the link, and what has been read of the present request.
+// Owns     the link, and what has been read of the current request.
 // Lifetime it must not move before the task of run() has ended. The site, `given_up` and the socket
 //          must outlive it.
 // Threads  the one that runs the queue.
 // Errors   none: how a client's connection ends concerns that client only.
-// Rule     it answers all requests that have come whole, and then sends all of these answers by one
-//          send. An HTTP request that is answered at once needs one request to the kernel, no
-//          coroutine frame, and no memory from the heap.
+// Rule     it answers all requests that have come whole, and then sends all of these answers with
+//          one send. An HTTP request that is answered at once needs at most one request to the
+//          kernel, no coroutine frame, and no memory from the heap.
 #pragma once
 
 #include <cstddef>
@@ -79,21 +79,24 @@ class http_connection {
     co_await say_goodbye(link_);
   }
 
-  // Answers the requests in link_.input.rest(), one after the other, into link_.out.
+  // Answers the requests in link_.input.rest(), one after the other, into link_.out. Returns what
+  // the connection needs when this loop cannot go on.
   //
-  // parser_.next(rest, site_.head) returns a step:
-  //   head     Stop its limit: link_.limit.stop(). If answers_.at_once(site_.head), go on. If not,
-  //            the request has to wait: copy its head to slow_head_. The head is what next() took
-  //            from the front of `rest`, so keep a view of `rest` from before each call.
+  // Check two things before each call to parser_.next(). If the last answer was written
+  // (answers_.is_over()), answer no other request. If link_.out.room_bytes() is less than
+  // http_answers::room_bytes_min, the answers in the block have to be sent first. (Do not look at
+  // room() instead, because room() takes a block.)
+  //
+  // Then parser_.next(rest, site_.head) returns a request_parser::step:
+  //   head     A head has come. Stop its time limit with link_.limit.stop(). Then call
+  //            answers_.at_once(site_.head). If it returns true, the answer is written: go on. If
+  //            not, the request has to wait: copy its head to slow_head_. The head is what next()
+  //            took from the front of `rest`, so keep a view of `rest` from before each call.
   //   data     Never here, because a request with a body has to wait. The switch needs it: go on.
   //   end      A request is over. Go on.
-  //   more     The rest is not a whole request.
-  //   refused  Call answers_.refuse_all() with parser_.why().status, and return needs::goodbye:
-  //            then converse() calls say_goodbye().
-  //
-  // Check two things before each call of next(). After the last answer (answers_.is_over()), answer
-  // no other request. If the block has less room than http_answers::room_bytes_min, it has to be
-  // sent first. Ask room_bytes(), because room() takes a block.
+  //   more     `rest` does not begin with a whole head.
+  //   refused  Call answers_.refuse_all(parser_.why().status), and return needs::goodbye. Then
+  //            converse() calls say_goodbye().
   needs answer_what_is_here() {
     std::string_view& rest = link_.input.rest();
     COURSE_TODO("14.2");

@@ -55,14 +55,14 @@ class http_service {
     if (site_.log.is_open()) co_await write_last_lines(last_words_, site_);
   }
 
-  // Stops in an orderly way when a stop is requested. You need:
-  //   site_.options.drain_ms   how long clients may still take: wait with a timeout_op() under
-  //                            over_, which is canceled when the last client has gone
+  // Waits until a stop is requested, and then stops in an orderly way. You need:
+  //   accepting_               the source under which clients are accepted: its cancel() closes the
+  //                            listener, and the kernel resets the clients in the listener's queue
+  //   site_.is_draining        while it is true, each answer is the last one of its connection
   //   site_.limits.end_idle()  closes the connections that are idle, and those that become idle
   //                            later, which a loop over end_longest_idle() would miss
-  //   site_.is_draining        while it is true, each answer is the last of its connection
-  //   accepting_               the source under which clients are accepted: its cancel closes the
-  //                            listener, and the kernel resets the clients that wait in its queue
+  //   site_.options.drain_ms   how long clients may still take: wait with a timeout_op() under
+  //                            over_, which is canceled when the last client has gone
   // When this task ends, when_any() cancels over_, and with it the clients that are still there.
   task<> stop_in_order() {
     (void)co_await poll_op(over_, stop_fd_, POLLIN);
@@ -99,7 +99,7 @@ class http_service {
 
   [[nodiscard]] bool is_full() const noexcept { return count_ >= site_.options.connections_max; }
 
-  // Ends the client that has been idle for longest; waits until one has left, or accept_retry_ms.
+  // Ends the client that was idle for longest. Waits until one has left, or for accept_retry_ms.
   task<> make_room() {
     if (site_.limits.end_longest_idle()) site_.counted_here.add(counted::evicted_idle);
     cancel_source pause{child_of{accepting_}};

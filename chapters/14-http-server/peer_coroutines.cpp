@@ -43,7 +43,7 @@ using uring::http::peer_clock;
 using uring::http::peer_dialog;
 using uring::http::peer_options;
 
-using namespace asio::experimental::awaitable_operators;  // a || b waits until one has ended
+using namespace asio::experimental::awaitable_operators;  // a || b waits until one has succeeded
 
 // How long a wait may take, and when the present one began.
 struct wait_limit {

@@ -33,34 +33,35 @@ struct found_file {
   file_facts facts = {};      // of a file
 };
 
-// How openat2 has to open a path: to read, closed on exec, without waiting, and so that no terminal
-// becomes our controlling terminal ("noctty"). `resolve` keeps the path beneath the folder that it
-// begins at, symbolic links included, and refuses magic links, but allows a disk that is mounted
-// beneath the folder. (A magic link of /proc, such as /proc/self/cwd, leads to an object of a
-// process, and not to a path.) The flags' names are in openat2(2) and open(2).
+// How openat2 has to open a path. how.flags (the O_ flags of open(2)): open it to read, close it on
+// exec, do not wait, and let no terminal become our controlling terminal ("noctty"). how.resolve
+// (the RESOLVE_ flags of openat2(2)): keep the path beneath the folder that it begins at, symbolic
+// links included, and refuse magic links, but allow a disk that is mounted beneath the folder. (A
+// magic link of /proc, such as /proc/self/cwd, leads to an object of a process, and not to a path.)
 [[nodiscard]] inline ::open_how how_to_open() noexcept {
   ::open_how how{};
   COURSE_TODO("14.1");
   return how;
 }
 
-// The status for a path that openat2 has refused with `error`, an errno. It is 503 if we have no
-// descriptors or memory at present. Return 404 if nothing has this name (ENOENT, ENOTDIR), or if it
-// is too long (ENAMETOOLONG). Return 403 if clients may not have what is there: no permission
-// (EACCES, EPERM), outside of the root (EXDEV), a circle of links or a magic link (ELOOP), a socket
-// (ENXIO). Return 500 for any other errno, such as that of a broken disk.
+// The status for a path that openat2 has refused with `error`, an errno. The status is 503 if we
+// have no descriptors or memory left. Return 404 if nothing has this name (ENOENT, ENOTDIR), or if
+// the name is too long (ENAMETOOLONG). Return 403 if clients may not have what is there: we have no
+// permission (EACCES, EPERM), the path leads out of the root (EXDEV), it has a circle of links or a
+// magic link (ELOOP), or it leads to a socket (ENXIO). Return 500 for any other errno, such as that
+// of a broken disk.
 [[nodiscard]] inline int status_of_refusal(int error) noexcept {
   if (error == EMFILE || error == ENFILE || error == ENOMEM) return 503;
   COURSE_TODO("14.1");
 }
 
-// Returns the result for what openat2 has opened. A regular file (S_ISREG of stx_mode) has status
-// 200, its descriptor, and facts_of(now). A folder (S_ISDIR) has 301, because the client forgot the
-// slash. Anything else, such as a FIFO or a device, has 403.
+// Returns the result for what openat2 has opened. A regular file (S_ISREG(now.stx_mode)) has status
+// 200, its descriptor, and facts_of(now). A folder (S_ISDIR) has only status 301, because the
+// client forgot the slash. Anything else, such as a FIFO or a device, has only status 403.
 //
 // statx() is a plain call here. The file is open, and with AT_STATX_DONT_SYNC the kernel answers
-// without waiting for a disk, a network or FUSE's daemon. Through the ring, a worker thread would
-// make the call.
+// without waiting for a disk, a network or FUSE's daemon. If we used the ring, a thread of the
+// kernel would make the call.
 [[nodiscard]] inline found_file examine(common::unique_fd opened) {
   struct ::statx now{};
   const int flags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;
@@ -76,7 +77,7 @@ class site_root {
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
-  // Blocks the thread while it waits for the disk: for programs without a ring.
+  // Blocks the thread while it waits for the disk, so it is for programs without a ring.
   [[nodiscard]] found_file find(const std::string& name) const {
     const ::open_how how = how_to_open();
     long opened = -EAGAIN;
@@ -104,7 +105,8 @@ class site_root {
 }
 
 // The status of the answer for what was found at a plain path. The redirect of a folder adds a
-// slash to the path. If it ends with one already, its index.html is a folder, and there is no page.
+// slash to the path. If the path ends with a slash already, its index.html is a folder, and there
+// is no page.
 [[nodiscard]] inline int status_at(std::string_view path, const found_file& found) noexcept {
   return found.status == 301 && path.ends_with('/') ? 404 : found.status;
 }

@@ -14,8 +14,9 @@
 namespace common {
 
 enum class blocking { yes, no };
-// after_bind: shared after bind(), which fails if any other socket has the port. It is for a
-// program's first listener: so a second copy of the program fails, and takes none of the clients.
+// after_bind: the port is shared only after bind(), which fails if any other socket has the port. A
+// program's first listener needs this, because then a second copy of the program fails at its own
+// bind(), and takes none of the clients.
 enum class reuse_port { no, yes, after_bind };
 
 struct listen_options {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Runs blocking work on threads of its own. A context's coroutine moves to a thread of the pool,
 // does the work there, and comes back to the context's thread with the result or the exception.
-// Owns     the threads, and the ring by which a coroutine comes back.
+// Owns     the threads, and a ring whose messages bring coroutines back.
 // Lifetime the context must outlive it. The destructor waits for work that is under way.
 // Threads  invoke(): the one that runs the context. The work: one of the pool's.
 // Errors   co_await throws what the work has thrown.
-// Rule     neither work that has begun nor the wait for it can be canceled: the frame lives until
-//          the work has ended. So bound how long the work may take.
+// Rule     neither work that has begun nor the wait for it can be canceled, because the work uses
+//          the frame until it has ended. So bound how long the work may take.
 #pragma once
 
 #include <atomic>
@@ -38,18 +38,20 @@ class blocking_pool {
   task<std::invoke_result_t<Work&>> invoke(Work work);
 
  private:
-  // Takes a coroutine from a thread of the pool to the context's. It lives in its frame.
+  // Moves a coroutine from a thread of the pool to the context's thread. The object lives in the
+  // coroutine's frame.
   class [[nodiscard]] way_home final : message_receiver {
    public:
     explicit way_home(blocking_pool& from) noexcept : from_{from} {}
 
     bool await_ready() const noexcept { return false; }
 
-    // On the pool's thread. Stores `awaiting` in traveler_, with release order, and then sends a
-    // message to the context: sender.send(home, *this, 0), where *this is only an address. The
-    // store must be the last access to the frame, in which this object and from_ live: C++ and TSan
-    // know no order of a later access, even one before the send, and the other thread's accesses,
-    // although the kernel makes one. So take references to from_.sender_ and from_.home_ first.
+    // On a thread of the pool. Takes references to from_.sender_ and from_.home_. Stores `awaiting`
+    // in traveler_, with std::memory_order_release. Then sends a message to the context:
+    // sender.send(home, *this, 0), where *this is only an address. The store must be the last
+    // access to the frame, which holds this object and its from_, because the other thread may
+    // destroy the frame. The kernel orders an access between the store and the send before the
+    // other thread's accesses, but C++ and TSan do not know this order.
     void await_suspend(std::coroutine_handle<> awaiting) noexcept {
       // --8<-- [start:task-12-5b]
       message_sender& sender = from_.sender_;
@@ -61,9 +63,9 @@ class blocking_pool {
     void await_resume() const noexcept {}
 
    private:
-    // On the context's thread. Loads traveler_ with acquire order, and resumes that coroutine. The
-    // acquire pairs with the release in await_suspend(): the kernel orders the two by the message,
-    // but the rules of C++ do not cover that.
+    // On the context's thread. Loads traveler_ with std::memory_order_acquire, and resumes that
+    // coroutine. The acquire pairs with the release in await_suspend(). The message orders the two
+    // threads, too, but the rules of C++ do not cover what the kernel does.
     void on_message(const message&) override {
       // --8<-- [start:task-12-5c]
       traveler_.load(std::memory_order_acquire).resume();
@@ -98,11 +100,11 @@ class blocking_pool {
 template <typename Work>
 task<std::invoke_result_t<Work&>> blocking_pool::invoke(Work work) {
   const under_way until_it_ends{home_};
-  way_home home{*this};  // made before the thread changes: the context's thread will read it
+  way_home home{*this};  // made on the context's thread, which reads it before the acquire load
   outcome<std::invoke_result_t<Work&>> result;
-  // Goes to the pool, awaits call(std::move(work)) there, keeps its outcome in `result`, and comes
-  // back by co_await home, even if call() throws. A task's as_outcome() returns the exception and
-  // does not throw.
+  // Goes to the pool with co_await pool_.schedule(). Awaits call(std::move(work)) there, and keeps
+  // its outcome in `result`. Comes back with co_await home, even if the work has thrown. If you
+  // await a task's as_outcome(), it returns the value or the exception, and does not throw.
   // --8<-- [start:task-12-5]
   co_await pool_.schedule();
   result = co_await call(std::move(work)).as_outcome();

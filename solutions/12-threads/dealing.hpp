@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// One worker accepts for all of them, and deals the clients out by messages.
+// One worker accepts the clients of all workers, and deals them out in messages.
 // Owns     arrivals: the clients that have arrived and that next() has not returned yet.
 // Lifetime the dealer and all arrivals must outlive every thread.
 // Threads  dealer: its own worker's thread. arrivals: the thread of the worker that they are for.
-// Errors   hand_over() is false if the message is refused. std::system_error if there is no room
-//          to send it, or if the dealer's ring cannot be made.
+// Errors   hand_over() returns false if the kernel refuses the message. std::system_error if there
+//          is no room to send it, or if the dealer's ring cannot be made.
 // Rule     a client is in exactly one place: with the dealer, in a message, or with a worker. No
 //          worker leaves its loop while a message may be on its way to it.
 // See      io_uring_prep_msg_ring(3)
@@ -45,13 +45,13 @@ class arrivals final : public message_receiver {
     if (is_expecting_) queue_.expect_message();
   }
 
-  // accepted got = co_await here.next(): as from an accept. -ECANCELED: no other client will come.
+  // accepted got = co_await here.next(). Its result is -ECANCELED if no other client will come.
   [[nodiscard("it waits when it is awaited")]] next_client next() noexcept;
 
   // A message's value is a client's descriptor, or no_more_than(sent), where `sent` is the number
   // of all clients that were dealt to this worker.
   [[nodiscard]] static constexpr std::int32_t no_more_than(std::int32_t sent) noexcept {
-    return ~sent;  // ~ turns a count into a negative number, and that into the count
+    return ~sent;  // ~ turns a count into a negative number, and ~ of that number is the count
   }
   [[nodiscard]] bool all_have_come() const noexcept { return come_ == sent_; }
 
@@ -59,7 +59,7 @@ class arrivals final : public message_receiver {
     try {
       keep(arrived);
     } catch (...) {
-      expect_no_more();  // this worker fails: it must not wait for clients that it cannot count
+      expect_no_more();  // a worker that fails must not wait for clients that it cannot count
       throw;
     }
     if (all_have_come()) expect_no_more();
@@ -67,9 +67,10 @@ class arrivals final : public message_receiver {
   }
 
  private:
-  // If a client's descriptor has come, keeps it in waiting_, and counts it in come_. If the number
-  // of all clients has come, no_more_than(sent), keeps it in sent_. The kernel promises no order of
-  // messages, and the number comes from another ring, so it may overtake clients.
+  // The value of `arrived` is a client's descriptor or no_more_than(sent). Keeps a descriptor in
+  // waiting_, and counts the client in come_. If the value is no_more_than(sent), keeps `sent` in
+  // sent_. The kernel promises no order of messages, and this message comes from another ring, so
+  // it may arrive before some of the clients.
   void keep(const message& arrived) {
     // --8<-- [start:task-12-3b]
     if (arrived.value < 0) {
@@ -114,12 +115,14 @@ inline arrivals::next_client arrivals::next() noexcept {
   return {*this};
 }
 
-// Sends `client` to the worker of `to`, in a message: co_await msg_ring_op(context, to.queue(),
-// address_of(to), its descriptor). That yields an io_result; bool{result} says whether the message
-// was sent. Returns true if it was sent; otherwise false, and `client` is unchanged. Decide which
-// side owns the descriptor during the wait, so that it is closed once.
+// Sends the descriptor of `client` to the worker of `to`, in a message: co_await
+// msg_ring_op(context, to.queue(), address_of(to), the descriptor). This returns an io_result;
+// bool{the result} is true if the message was sent. If so, return true. Otherwise return false;
+// then `client` must own the descriptor, as before the call. Decide which side owns the descriptor
+// during the wait, so that it is closed only once. See unique_fd.hpp: get() lends the number, and
+// release() gives it away.
 inline task<bool> hand_over(io_context& context, arrivals& to, common::unique_fd& client) {
-  context.reserve(1);  // if the queue stays full, this throws, and `client` still owns it
+  context.reserve(1);  // if the queue stays full, this throws, and `client` keeps its descriptor
   // --8<-- [start:task-12-3]
   const int fd = client.release();
   const io_result sent = co_await msg_ring_op(context, to.queue(), address_of(to), fd);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A pool of threads, each of which runs any coroutine that is scheduled here.
 // Owns     the threads.
-// Lifetime the destructor runs all coroutines that are scheduled by then, which may schedule more,
-//          and joins the threads.
+// Lifetime the destructor joins the threads. Before they end, they run all coroutines that are
+//          scheduled, even those that are scheduled meanwhile.
 // Threads  schedule(): any.
 // Errors   the constructor throws std::system_error if the system has no thread left.
 // Rule     a scheduled coroutine stays on its thread until it awaits something that resumes it on
@@ -41,15 +41,16 @@ class thread_pool {
   [[nodiscard("it is scheduled when it is awaited")]] scheduled schedule() noexcept;
 
  private:
-  // Puts `place` at the end of waiting_, which mutex_ guards, and notifies one thread by has_work_.
-  // As soon as the mutex is free, a thread may run the coroutine to its end, which may destroy the
-  // frame with `place`, and even the pool.
+  // Puts `place` at the end of waiting_, which mutex_ guards, and wakes one thread with
+  // has_work_.notify_one(). As soon as the mutex is free, another thread may run the coroutine to
+  // its end. This may destroy the frame with `place`, and even the pool.
   void enqueue(scheduled& place);
 
-  // Each thread runs this: it takes the first of waiting_, resumes its coroutine, and so on. Other
-  // threads must be able to do the same meanwhile. has_work_.wait(lock, ending, predicate) returns
-  // when the predicate is true or the pool is ending. It returns the predicate's result: true means
-  // that work is left, and false that this thread should end.
+  // Each thread runs this. Again and again, it takes the first place out of waiting_ (pop_front()),
+  // and resumes that place's coroutine. Other threads must be able to do the same meanwhile.
+  // has_work_.wait(lock, ending, predicate) needs a std::unique_lock that holds mutex_, and frees
+  // the mutex only while it waits. It returns when the predicate is true or the pool is ending. Its
+  // result is the predicate's: true if work is left, and false if this thread should end.
   void work(const std::stop_token& ending);
 
   std::mutex mutex_;

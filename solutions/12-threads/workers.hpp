@@ -2,11 +2,11 @@
 // Several workers that begin together and stop together.
 // Owns     the workers and, while run() goes on, their threads.
 // Lifetime the stop signal must outlive it.
-// Threads  run(): the one that made it. `serve` is called by each worker's own thread.
+// Threads  run(): the thread that made the object. Each worker's own thread calls `serve`.
 // Errors   the first error of any worker ends all of them, and run() throws it. If the system has
 //          no thread left, this is such an error, too, and no worker serves.
 // Rule     no worker serves before every ring is enabled, and no ring is destroyed before every
-//          thread has ended: so any worker may send to any other.
+//          thread has ended. Therefore any worker may send to any other.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ namespace uring {
 
 class workers {
  public:
-  // Runs a worker from its first turn to its last, and returns when a stop was asked for.
+  // Runs a worker from its first turn to its last, and returns after a stop was requested.
   using serve_function = std::function<void(worker& own, std::size_t index)>;
 
   workers(std::size_t count, const ring_options& options, const common::stop_signal& stop)
@@ -53,7 +53,7 @@ class workers {
     };
     std::vector<std::jthread> threads;
     {
-      const common::stop_signals_blocked inherited;  // so the calling thread takes the signals
+      const common::stop_signals_blocked inherited;  // the new threads get no stop signal
       start_all(threads, serve_and_finish);
     }
     threads.clear();  // joins them
@@ -61,10 +61,11 @@ class workers {
   }
 
  private:
-  // Starts a thread for each of all_, which calls run_one(its worker, its index, serve). If the
-  // system has no thread left, std::jthread's constructor throws. Then call failed(), and call
-  // start_.give_up() once for this worker and each one after it, because the others wait for them.
-  // Do not throw: run() throws the first error, and that may be another one.
+  // Starts a thread in `threads` for each worker of all_. The thread calls run_one(the worker, its
+  // index, serve). If the system has no thread left, std::jthread's constructor throws. Then pass
+  // std::current_exception() to failed(). Also call start_.give_up() once for this worker and once
+  // for each worker after it, because the threads that were started wait for all workers. Do not
+  // throw, because run() throws the first error, which may be another one.
   void start_all(std::vector<std::jthread>& threads, const serve_function& serve) {
     std::size_t index = 0;
     // --8<-- [start:task-12-2]
@@ -80,10 +81,11 @@ class workers {
     // --8<-- [end:task-12-2]
   }
 
-  // Runs a worker's thread. Enables the ring, waits for all others by start_.arrive_and_wait(), and
-  // serves if that returns true; false means that one of them could not start, and then no worker
-  // serves. Every exception goes to failed(), because none may leave a thread. A worker whose own
-  // ring cannot be enabled calls start_.give_up().
+  // Each worker's thread runs this. First call own.enable(). If that throws, this worker cannot
+  // start, and calls start_.give_up(). Otherwise call start_.arrive_and_wait(), which waits until
+  // each other worker is ready or has given up. If it returns true, call serve(own, index). If it
+  // returns false, another worker could not start, and then no worker serves. Pass every exception
+  // to failed(), because none may leave a thread.
   void run_one(worker& own, std::size_t index, const serve_function& serve) noexcept {
     // --8<-- [start:task-12-2b]
     try {
@@ -101,7 +103,7 @@ class workers {
   }
 
   // Any thread may call this, even several at once. Keeps only the first error in first_error_,
-  // which mutex_ guards, and asks all workers to stop, by stop_.request().
+  // which mutex_ guards. Asks all workers to stop, with stop_.request().
   void failed(std::exception_ptr error) noexcept {
     // --8<-- [start:task-12-2c]
     const std::lock_guard lock{mutex_};

@@ -29,7 +29,8 @@ struct plain_path {
   return static_cast<char>(is_digit(c) ? c - '0' : lower(c) - 'a' + 10);
 }
 
-// The byte that "%41" stands for, which is A; empty if `text` does not begin in this way.
+// If `text` begins with a percent sign and two hexadecimal digits, such as "%41", returns the byte
+// that they stand for, such as A. Otherwise returns nothing.
 [[nodiscard]] constexpr std::optional<char> read_percent(std::string_view text) noexcept {
   if (text.size() < 3 || text[0] != '%') return std::nullopt;
   if (!is_hex_digit(text[1]) || !is_hex_digit(text[2])) return std::nullopt;
@@ -37,16 +38,17 @@ struct plain_path {
   return static_cast<char>(high * 16 + value_of_hex_digit(text[2]));
 }
 
-// Writes `segment`, which has no slash, into `into`, which is large enough, and returns how many
-// bytes it has written.
+// Decodes `segment`, which has no slash, into `into`, which is large enough. Returns how many bytes
+// it has written, or nothing if the path must be refused.
 inline std::optional<std::size_t> decode(std::string_view segment, std::span<char> into) {
   std::size_t written = 0;
   for (std::size_t at = 0; at < segment.size(); ++at) {
     char byte = segment[at];
     if (byte == '%') {
-      // Set `byte` to the byte that this and the next two stand for, by read_percent(), and skip
-      // the two. Return std::nullopt if there is no such byte; if it is a control byte, because a
-      // NUL would end the name, and a line feed a line of a log; or if it is a slash.
+      // Call read_percent() with the part of the segment that begins here. Return std::nullopt if
+      // the result is empty, or is a slash, or is a control byte (is_control()), because a NUL
+      // would end the name, and a line feed would end a line of a log. Otherwise store the result
+      // in `byte`, and skip the two digits.
       // --8<-- [start:task-13-4]
       const std::optional<char> decoded = read_percent(segment.substr(at));
       if (!decoded || is_control(*decoded) || *decoded == '/') return std::nullopt;
@@ -59,12 +61,16 @@ inline std::optional<std::size_t> decode(std::string_view segment, std::span<cha
   return written;
 }
 
-// `written` ends with a slash. `name` is the segment behind it in the buffer, and `has_more` says
-// whether a slash follows it. Returns how many bytes to keep. An empty name and "." add nothing, so
-// that "//" becomes "/". ".." removes the last folder of `written`; if there is none, return
-// std::nullopt, because no file of ours is above the root. Any other name stays, and so does the
-// slash that follows it: write that to *end, the place behind the name. Three examples: "/a/" and
-// "b" with a slash behind it give 5 ("/a/b/"), "b" as the last name gives 4, and ".." gives 1.
+// `written` is the path so far, which ends with a slash. `name` is the decoded segment, which comes
+// after `written` in the buffer. `has_more` is true if a slash follows the segment in the target.
+// Returns how many bytes of the buffer to keep.
+//   An empty name or "." adds nothing, so that "//" becomes "/".
+//   ".." removes the last folder of `written`. If `written` has no folder, return std::nullopt,
+//     because no file of ours is above the root.
+//   Any other name stays. If has_more is true, write a slash to *end, the place after the name, and
+//     keep the slash, too.
+// For example, if `written` is "/a/", "b" gives 5 ("/a/b/") if has_more is true, and otherwise 4.
+// The name ".." gives 1 ("/").
 inline std::optional<std::size_t> append(std::string_view written, std::string_view name,
                                          bool has_more, char* end) {
   // --8<-- [start:task-13-4b]
@@ -78,7 +84,8 @@ inline std::optional<std::size_t> append(std::string_view written, std::string_v
   // --8<-- [end:task-13-4b]
 }
 
-// `raw` is request_target::path, and begins with a slash; `into` has at least as many bytes.
+// `raw` is request_target::path, and begins with a slash. If `into` has fewer bytes than `raw`, the
+// path is refused with 414.
 inline plain_path make_plain(std::string_view raw, std::span<char> into) {
   if (into.size() < raw.size()) return {{}, {.status = 414, .why = "the path is too long"}};
   std::size_t size = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Finds the data and the end of a request's body, however it is cut.
-// Owns     nothing but counts: the caller keeps a line that is not whole.
+// Owns     nothing but counts. The caller keeps an incomplete line.
 // Lifetime the data is a part of what take() was given.
 // Rule     a request is refused if two readers might disagree about where it ends.
 // See      rfc9112, sections 6, 7.1 and 11.2
@@ -22,13 +22,17 @@
 
 namespace uring::http {
 
-// At least one of the two fields is there. Stores in `body` how the body ends, or refuses.
+// At least one of the two fields is there. Refuses, or stores in `body` how the body ends.
 //
-// Check in this order. If there is a coding, refuse with 400 if there is also a length, if `minor`
-// is 0 (HTTP/1.0 has no codings), or if chunked is not the last coding or is there twice; refuse
-// with 501 if other codings come before chunked, because we cannot undo them. If there is only a
-// length, refuse with 400 if it is not clear, because only a clear number can be compared. Then
-// refuse with 413 if it is more than limits.body_bytes_max.
+// If `said` has a coding, check in this order:
+//   400  There is also a length.
+//   400  `minor` is 0, because HTTP/1.0 has no codings.
+//   400  The last coding is not chunked, or chunked is there more than once.
+//   501  There are other codings before chunked, because we cannot undo them.
+// If there is only a length, check in this order:
+//   400  The length is not clear, because only a clear number can be compared.
+//   413  The length is more than limits.body_bytes_max.
+// If you refuse nothing, do not return, because the lines after your code store the result.
 inline refusal decide_framing(const framing_fields& said, int minor, const request_limits& limits,
                               body_framing& body) {
   // --8<-- [start:task-13-3]
@@ -63,8 +67,8 @@ class request_body {
     if (!is_chunked_ && left_ > 0) place_ = place::data;
   }
 
-  // Takes the next data off the front of `received`, and the lines before it. A line that is not
-  // whole is left there: the next call gets it again, with more behind it.
+  // Takes the next data off the front of `received`, and the lines before it. An incomplete line is
+  // left there, and the next call gets it again, with more bytes after it.
   taken take(std::string_view& received, const request_limits& limits) {
     while (place_ != place::end) {
       if (place_ == place::data) return take_data(received);
@@ -96,7 +100,7 @@ class request_body {
     return {.what = step::data, .data = data, .refused = {}};
   }
 
-  // After a chunk an empty line follows.
+  // After a chunk's data an empty line follows.
   [[nodiscard]] std::size_t line_bytes_max(const request_limits& limits) const noexcept {
     if (place_ == place::after_chunk) return 0;
     if (place_ == place::size_line) return limits.chunk_line_bytes_max;
@@ -125,10 +129,11 @@ class request_body {
     return begin_chunk(chunk->bytes, limits);
   }
 
-  // A chunk of `bytes` bytes begins. body_bytes_ is the sum of all sizes so far. Refuse with 413 if
-  // the sum would become more than limits.body_bytes_max. An attacker may choose `bytes` so large
-  // that the addition overflows. Set left_ to the size, and place_ to what comes next: data, or the
-  // trailer after a chunk of size 0.
+  // A chunk of `bytes` bytes begins. body_bytes_ is the sum of the sizes of all chunks before it.
+  // Refuse with 413 if `bytes` would make the sum more than limits.body_bytes_max. An attacker may
+  // choose `bytes` so large that the addition overflows. If you do not refuse, add `bytes` to
+  // body_bytes_, set left_ to `bytes`, and set place_ to what comes next: place::data, or
+  // place::trailer if `bytes` is 0.
   refusal begin_chunk(std::uint64_t bytes, const request_limits& limits) {
     // --8<-- [start:task-13-3b]
     const std::uint64_t room = limits.body_bytes_max - body_bytes_;

@@ -65,9 +65,10 @@ class response_writer {
   [[nodiscard]] std::string_view text() const noexcept { return {into_.data(), ok_ ? size_ : 0}; }
 
  private:
-  // Copies `text` behind the size_ bytes that into_ holds by now, and adds its size to size_. If
-  // not all of it fits, copy nothing and set ok_ to false. Once ok_ is false, copy nothing more,
-  // because the response would have a gap.
+  // Copies `text` into into_, after the size_ bytes that were written before, and adds the size of
+  // `text` to size_. If `text` does not fit whole, copy nothing, and set ok_ to false. Once ok_ is
+  // false, copy nothing more, because the response would have a gap. An empty `text` may have a
+  // null address, which std::memcpy() must not get.
   void put(std::string_view text) {
     // --8<-- [start:task-13-5]
     if (text.size() > into_.size() - size_) ok_ = false;
@@ -78,7 +79,8 @@ class response_writer {
   }
 
   // A value with a CR LF would end its field and begin another field, or another response. So do
-  // not write a value that contains a control byte: set ok_ to false instead.
+  // not write a value in which find_control() finds a control byte, but set ok_ to false. Write any
+  // other value with put().
   void put_value(std::string_view value) {
     // --8<-- [start:task-13-5b]
     if (find_control(value, 0) != value.size()) ok_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Small files, ready to be sent: their fields, the empty line and the bytes in one piece.
-// Owns     the files, up to options::bytes_max bytes of them; a caller that keeps one shares it.
+// Owns     the files, at most options::bytes_max bytes of them. A caller that keeps one shares it.
 // Threads  the one that runs the queue: each thread has a cache of its own, and no lock.
 // Errors   std::bad_alloc.
 // Rule     a file is checked on the disk again after fresh_ms, and no sooner. While one request
@@ -34,11 +34,12 @@ class file_cache {
   file_cache(file_cache&&) = delete;  // entries are in a list
   ~file_cache() { clear(); }
 
-  // The file, if it may be sent now without a look at the disk; otherwise null. It may be sent if
-  // it was checked less than fresh_ms ago, or if another request is checking it at this moment.
-  // Each call is a use of the file, whatever it returns: move its entry to the end of by_use_, with
-  // unlink() and then push_back(), which does not unlink. When there is no more room, the first
-  // entry of by_use_ is dropped. Leave is_being_checked as it is: the caller's check sets it.
+  // Returns the address of the entry's file if the file may be sent now without a look at the disk,
+  // and otherwise null. It may be sent if it was checked less than options_.fresh_ms ago, or if
+  // another request is checking it now. Each call is a use of the file, whatever it returns, so
+  // move the entry to the end of by_use_: call here.unlink(), then by_use_.push_back(here), which
+  // does not unlink. make_room() drops the first entry. Leave is_being_checked as it is, because
+  // the caller's check sets it.
   [[nodiscard]] const std::shared_ptr<const small_file>* find(std::string_view path,
                                                               limit_clock::time_point now) {
     const auto found = entries_.find(path);
@@ -73,7 +74,7 @@ class file_cache {
       return std::hash<std::string_view>{}(text);
     }
   };
-  // The bytes of the text, and the other memory of an entry.
+  // The bytes of the text and of the path, and the entry's other memory.
   static std::size_t cost(const std::string& path, const small_file& file) noexcept {
     return sizeof(entry) + sizeof(small_file) + path.size() + file.text.size();
   }
@@ -95,8 +96,8 @@ class file_cache {
 
   options options_;
   std::unordered_map<std::string, entry, hash, std::equal_to<>> entries_;
-  linked_list<entry> by_use_;  // first the entry that was unused for longest
-  std::size_t bytes_ = 0;      // at most bytes_max, by cost()
+  linked_list<entry> by_use_;  // the first entry was unused for longest
+  std::size_t bytes_ = 0;      // the sum of cost() of all entries; at most bytes_max
 };
 
 // One look at the disk. If none of confirm(), keep() and drop() is called, the entry stays as it
@@ -155,8 +156,9 @@ inline void file_cache::insert(std::string_view path, std::shared_ptr<const smal
   if (bytes_ > options_.bytes_max) make_room();
 }
 
-// Drops the file that was unused for longest, until bytes_ is at most options_.bytes_max. drop()
-// takes an entry's path, removes the entry from by_use_, and subtracts its cost from bytes_.
+// Drops files, always the one that was unused for longest, until bytes_ is at most
+// options_.bytes_max. drop() takes an entry's *path, removes the entry from by_use_, and subtracts
+// its cost from bytes_.
 inline void file_cache::make_room() {
   // --8<-- [start:task-14-3b]
   while (bytes_ > options_.bytes_max) drop(*by_use_.front().path);

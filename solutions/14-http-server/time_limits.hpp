@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Limits how long clients may take, by ordered lists of limits instead of a timer for each client.
+// Limits how long clients may take. It uses ordered lists of limits, not a timer for each client.
 // Owns     nothing; a limit is a member of the object that it limits.
 // Lifetime the lists must outlive every limit. A limit must outlive every wait under its source().
 // Threads  the one that runs the queue.
@@ -35,12 +35,13 @@ class time_limits {
   // Ends every limit that is over by now, unless its client has_taken_something().
   void sweep(limit_clock::time_point now);
 
-  // Ends all limits that wait for a request, and from now on each one that starts such a wait.
+  // Ends the limit of each client that is idle, and from now on of each client that becomes idle.
   void end_idle();
-  // Ends the limit that has waited for a request for longest. False if there is none.
+  // Ends the limit of the client that has been idle for longest. False if no client is idle.
   bool end_longest_idle();
 
-  // How often to call sweep(), so that no limit is late by more than an eighth of the shortest one.
+  // How often to call sweep(): then no limit is late by more than an eighth of the shortest limit,
+  // or by more than 5 ms if that is longer.
   [[nodiscard]] std::chrono::milliseconds period() const noexcept {
     using std::chrono::milliseconds;
     return std::clamp(*std::ranges::min_element(lengths_) / 8, milliseconds{5}, milliseconds{1000});
@@ -107,9 +108,9 @@ class time_limit : public list_link {
   }
 
   // A client that has taken some bytes since our last look is slow, but not gone. Each call is such
-  // a look, so a sweep asks each limit once. SIOCOUTQ counts the bytes that the client's kernel has
-  // not confirmed. Before its next request, a client may still be reading the last answer. Reading
-  // gives it no more time to end a request that it has begun.
+  // a look, so a sweep calls this once for each limit. SIOCOUTQ counts the bytes that the client's
+  // kernel has not acknowledged. Before its next request, a client may still be reading the last
+  // answer. But reading gives a client no more time to end a request that it has begun.
   [[nodiscard]] bool has_taken_something() {
     if (waits_for_ != wait_for::room && waits_for_ != wait_for::request) return false;
     int now = 0;
@@ -134,11 +135,11 @@ inline void time_limits::sweep(limit_clock::time_point now) {
   }
 }
 
-// Takes out of `list` each limit for which is_over_at() is true. Look at no more limits than you
-// must, because there may be ten thousand. A list has empty(), front(), which leaves the limit in
-// the list, and pop_front(), which takes it out. Ask each limit that you have taken out, once,
-// whether it has_taken_something(). If it has, the client is only slow: call start_again(), which
-// adds the limit to the end of its list. Otherwise call end().
+// Takes each limit for which is_over_at(now, length) is true out of `list`. Look at no more limits
+// than you must, because there may be ten thousand. `list` has empty(); front(), which leaves the
+// first limit in the list; and pop_front(), which takes it out. Call has_taken_something() once for
+// each limit that you have taken out. If it returns true, the limit's client is only slow: call
+// start_again(now), which adds the limit to the end of its list. Otherwise call end().
 inline void time_limits::end_those_over(running& list, std::chrono::milliseconds length,
                                         limit_clock::time_point now) {
   // --8<-- [start:task-14-4]
@@ -158,8 +159,8 @@ inline void time_limits::end_idle() {
   while (end_longest_idle()) continue;
 }
 
-// Ends the limit that has waited for a request for longest. False if there is none. end() takes the
-// limit out of the list.
+// Ends the limit in `idle` that was started first, and returns true. If there is none, returns
+// false. A limit's end() takes the limit out of its list.
 inline bool time_limits::end_longest_idle() {
   running& idle = list(wait_for::request);
   // --8<-- [start:task-14-4b]
