@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 05-first-loop: the loop that most io_uring programs start from, with its defects. The page names
+// 05-first-loop: the loop that many io_uring programs start from, with its defects. The page names
 // them, and tests/05-ring-echo shows each one. Do not start from it.
 //
 //   ./course run 05:first-loop -- --port 9000

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 10-first-multishot: a multishot accept as most programs use it at first, with a defect that is
+// 10-first-multishot: a multishot accept as many programs use it at first, with a defect that is
 // often copied. The page explains the defect, and a test in tests/10-multishot shows it. Do not
 // base your own code on this file.
 //

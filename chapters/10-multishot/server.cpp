@@ -15,7 +15,8 @@
 
 namespace {
 
-// Fewer buffers than in chapter 09, because one client's burst may fill all of them before we reap.
+// Fewer buffers than in chapter 09: with the ring flags `default`, one client's burst may fill all
+// of them before we reap.
 constexpr uring::buffer_options pool{.count = 256};
 
 // The queue has room for all that may complete before we reap: for each buffer, its recv or the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 11-first-copy: a copy by linked requests as most programs make it at first, with a defect that is
+// 11-first-copy: a copy by linked requests as many programs make it at first, with a defect that is
 // often copied. The page explains the defect, and a test in tests/11-fast-paths shows it. Do not
 // base your own code on this file.
 //

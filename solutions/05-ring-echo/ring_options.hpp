@@ -19,7 +19,7 @@ namespace uring {
 // One name for each set of IORING_SETUP_* flags that is worth comparing.
 enum class ring_mode {
   plain,   // none: the kernel interrupts the thread to finish an operation
-  coop,    // COOP_TASKRUN: the kernel waits for the thread's next system call
+  coop,    // COOP_TASKRUN: the kernel waits until the thread enters it, for any reason
   defer,   // SINGLE_ISSUER, DEFER_TASKRUN: the kernel waits until the thread asks for completions
   sqpoll,  // SQPOLL: a kernel thread fetches submissions
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 09-first-pool: provided buffers as most programs use them at first, with a defect that many have
+// 09-first-pool: provided buffers as many programs use them at first, with a defect that many have
 // copied. The page explains it, and a test shows it. Do not base your own code on this file.
 //
 //   ./course run 09:first-pool --solution -- --port 9000
