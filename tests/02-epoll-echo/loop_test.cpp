@@ -65,10 +65,10 @@ constexpr const char* used_after_erase =
     "epoll_ctl: EBADF? After erase() the connection is gone: use neither it nor its descriptor";
 
 // The loop and its port, on this thread: a turn serves the clients that are ready, and returns.
-struct fixture {
+struct loop_fixture {
   // A small send buffer makes an echo go out in many parts, and is soon full.
-  explicit fixture(int send_buffer_bytes = 0)
-      : fixture{course_test::listen_on_any_port(send_buffer_bytes).socket} {}
+  explicit loop_fixture(int send_buffer_bytes = 0)
+      : loop_fixture{course_test::listen_on_any_port(send_buffer_bytes).socket} {}
 
   void turn(const char* cause = does_not_come_back) {
     const watchdog deadline{5s, cause};
@@ -88,7 +88,7 @@ struct fixture {
   epoll::echo_loop loop;
 
  private:
-  explicit fixture(common::unique_fd listener)
+  explicit loop_fixture(common::unique_fd listener)
       : port{course_test::port_of(listener.get())}, loop{non_blocking(std::move(listener)), stop} {}
 
   static common::unique_fd non_blocking(common::unique_fd listener) {
@@ -140,7 +140,7 @@ int listener_in(const std::map<int, unsigned>& interest) {
 }
 
 // A turn. What it logs, such as a client that was dropped, is shown by the next check that fails.
-void turn_and_tell(fixture& server) {
+void turn_and_tell(loop_fixture& server) {
   const std::string log = logged_by([&] { server.turn(); });
   if (!log.empty()) UNSCOPED_INFO("the log says: " << log);
 }
@@ -154,7 +154,7 @@ bool listener_is_watched() {
 }  // namespace
 
 TEST_CASE("02.4 each client is filed, and watched, under its own descriptor", "[02.4]") {
-  fixture server;
+  loop_fixture server;
   const auto before = interest_list();
   client first{server.port};
   const std::string log = logged_by([&] { server.turn(); });
@@ -180,7 +180,7 @@ TEST_CASE("02.4 each client is filed, and watched, under its own descriptor", "[
 }
 
 TEST_CASE("02.1 one wake-up accepts every client that waits", "[02.1]") {
-  fixture server;
+  loop_fixture server;
   const std::vector<client> clients = course_test::connect_many(server.port, 50);
   turn_and_tell(server);
   UNSCOPED_INFO(
@@ -190,7 +190,7 @@ TEST_CASE("02.1 one wake-up accepts every client that waits", "[02.1]") {
 }
 
 TEST_CASE("02.1 a failed accept that concerns one client only is passed over", "[02.1]") {
-  fixture server;
+  loop_fixture server;
   std::vector<client> clients;
   for (const int error : {ECONNABORTED, EPROTO, ENETDOWN, EINTR}) {
     const course_test::failing_accepts failures{error, 1};
@@ -205,7 +205,7 @@ TEST_CASE("02.1 a failed accept that concerns one client only is passed over", "
 }
 
 TEST_CASE("02.1 out of descriptors, the listener is not watched for a while", "[02.1]") {
-  fixture server;
+  loop_fixture server;
   const std::vector<client> clients = course_test::connect_many(server.port, 2);
   {
     const course_test::room_for_descriptors one{1};
@@ -220,7 +220,7 @@ TEST_CASE("02.1 out of descriptors, the listener is not watched for a while", "[
 }
 
 TEST_CASE("02.1 an empty queue does not pause accepting", "[02.1]") {
-  fixture server;
+  loop_fixture server;
   const client peer{server.port};
   server.turn();
   UNSCOPED_INFO(
@@ -230,7 +230,7 @@ TEST_CASE("02.1 an empty queue does not pause accepting", "[02.1]") {
 }
 
 TEST_CASE("02.1 accepting from an empty queue does not block", "[02.1]") {
-  fixture server;
+  loop_fixture server;
   {
     const client brief{server.port};
     server.turn();  // accepts, finds the queue empty, and comes back
@@ -240,7 +240,7 @@ TEST_CASE("02.1 accepting from an empty queue does not block", "[02.1]") {
 }
 
 TEST_CASE("02.4 out of descriptors, the server sleeps until one is free", "[02.4]") {
-  fixture server;
+  loop_fixture server;
   std::vector<client> clients = course_test::connect_many(server.port, 4);
   const course_test::room_for_descriptors two{2};
   UNSCOPED_INFO(throws_without_descriptors);
@@ -265,7 +265,7 @@ TEST_CASE("02.4 out of descriptors, the server sleeps until one is free", "[02.4
 
 TEST_CASE("02.1 an accepted socket never blocks, and is not handed down to child programs",
           "[02.1]") {
-  fixture server;
+  loop_fixture server;
   const auto before = interest_list();
   const client peer{server.port};
   turn_and_tell(server);
@@ -284,7 +284,7 @@ TEST_CASE("02.1 an accepted socket never blocks, and is not handed down to child
 
 TEST_CASE("02.1 out of descriptors, the loop stops accepting and goes on to its other clients",
           "[02.1]") {
-  fixture server;
+  loop_fixture server;
   const std::vector<client> clients = course_test::connect_many(server.port, 3);
   std::optional<course_test::room_for_descriptors> one{std::in_place, 1U};
   std::future<void> turn = std::async(std::launch::async, [&] { server.loop.turn(); });
@@ -297,7 +297,7 @@ TEST_CASE("02.1 out of descriptors, the loop stops accepting and goes on to its 
 }
 
 TEST_CASE("02.1 a broken listener ends the loop with an error", "[02.1]") {
-  fixture server;
+  loop_fixture server;
   const int listener = listener_in(interest_list());
   REQUIRE(listener != -1);
   common::check(::shutdown(listener, SHUT_RD), "shutdown");  // it listens no longer
@@ -306,7 +306,7 @@ TEST_CASE("02.1 a broken listener ends the loop with an error", "[02.1]") {
 }
 
 TEST_CASE("02.1 a new client is watched for bytes, and only for bytes", "[02.1]") {
-  fixture server;
+  loop_fixture server;
   const client silent{server.port};
   const std::size_t before = watched_for(EPOLLIN);  // the listener and the stop signal
   server.turn();
@@ -323,7 +323,7 @@ TEST_CASE("02.1 a new client is watched for bytes, and only for bytes", "[02.1]"
 TEST_CASE("02.1 a client that epoll refuses is dropped and closed, and the loop goes on",
           "[02.1]") {
   for (const int error : {ENOSPC, ENOMEM}) {
-    fixture server;
+    loop_fixture server;
     const client refused{server.port};
     const course_test::fd_scope fds;
     UNSCOPED_INFO("epoll_ctl failed with "
@@ -345,7 +345,7 @@ TEST_CASE("02.1 a client that epoll refuses is dropped and closed, and the loop 
 
 TEST_CASE("02.1 clients that epoll has no room for are dropped, with one line in the log",
           "[02.1]") {
-  fixture server;
+  loop_fixture server;
   std::vector<client> clients = course_test::connect_many(server.port, 3);
   const auto turn_without_room = [&server] {
     course_test::refuse_epoll_ctl(EPOLL_CTL_ADD, ENOSPC);
@@ -378,7 +378,7 @@ TEST_CASE("02.1 clients that epoll has no room for are dropped, with one line in
 }
 
 TEST_CASE("02.4 a message comes back", "[02.4]") {
-  fixture server;
+  loop_fixture server;
   client talker = server.only_client();
   talker.send_all("hello");
   server.turn();
@@ -387,7 +387,7 @@ TEST_CASE("02.4 a message comes back", "[02.4]") {
 }
 
 TEST_CASE("02.4 bytes that come together with a FIN are echoed", "[02.4]") {
-  fixture server;
+  loop_fixture server;
   client talker = server.only_client();
   talker.send_all("last words");
   talker.shutdown_write();
@@ -400,7 +400,7 @@ TEST_CASE("02.4 bytes that come together with a FIN are echoed", "[02.4]") {
 }
 
 TEST_CASE("02.4 an echo that was sent at once changes nothing in the interest list", "[02.4]") {
-  fixture server;
+  loop_fixture server;
   client talker = server.only_client();
   talker.send_all("hello");
   UNSCOPED_INFO(
@@ -415,7 +415,7 @@ TEST_CASE("02.4 an echo that was sent at once changes nothing in the interest li
 }
 
 TEST_CASE("02.4 when a client leaves, its descriptor is closed", "[02.4]") {
-  fixture server;
+  loop_fixture server;
   client pulse{server.port};  // gives each turn something to report, so that none blocks for ever
   server.turn();
   REQUIRE(server.loop.connection_count() == 1);
@@ -438,7 +438,7 @@ TEST_CASE("02.4 when a client leaves, its descriptor is closed", "[02.4]") {
 }
 
 TEST_CASE("02.4 a connection is not touched after it was erased", "[02.4]") {
-  fixture server;
+  loop_fixture server;
   std::optional<client> leaving{std::in_place, server.port};
   {
     const course_test::fenced_memory fence;
@@ -455,7 +455,7 @@ TEST_CASE("02.4 a connection is not touched after it was erased", "[02.4]") {
 }
 
 TEST_CASE("02.4 a client that does not read is watched for room until it does", "[02.4]") {
-  fixture server{4096};
+  loop_fixture server{4096};
   client talker = server.only_client({.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096});
   const watchdog deadline{15s, sends_again_and_again};
   const serving loop{server};
@@ -478,7 +478,7 @@ TEST_CASE("02.4 a client that does not read is watched for room until it does", 
 }
 
 TEST_CASE("02.4 a change of interest makes it neither edge-triggered nor one-shot", "[02.4]") {
-  fixture server{4096};
+  loop_fixture server{4096};
   client talker = server.only_client({.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096});
   const watchdog deadline{15s, sends_again_and_again};
   const serving loop{server};
@@ -509,7 +509,7 @@ TEST_CASE("02.4 a change of interest makes it neither edge-triggered nor one-sho
 }
 
 TEST_CASE("02.4 until the last byte of an echo is sent, nothing more is read", "[02.4]") {
-  fixture server{4096};
+  loop_fixture server{4096};
   client talker = server.only_client({.receive_buffer_bytes = 4096});
   const watchdog deadline{15s, sends_again_and_again};
   const serving loop{server};
@@ -532,7 +532,7 @@ TEST_CASE("02.4 until the last byte of an echo is sent, nothing more is read", "
 
 TEST_CASE("02.4 a client that resets with an echo unsent is erased, and no other client",
           "[02.4]") {
-  fixture server{4096};
+  loop_fixture server{4096};
   client steady{server.port};
   client stalled{server.port, {.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096}};
   server.turn();
@@ -553,7 +553,7 @@ TEST_CASE("02.4 a client that resets with an echo unsent is erased, and no other
 }
 
 TEST_CASE("02.4 a stop closes every client and ends the loop", "[02.4]") {
-  fixture server;
+  loop_fixture server;
   std::vector<client> clients = course_test::connect_many(server.port, 3);
   server.turn();
   clients.front().send_all("last words");
@@ -565,7 +565,7 @@ TEST_CASE("02.4 a stop closes every client and ends the loop", "[02.4]") {
 
 TEST_CASE("02.4 after a stop, a client that was slow gets the echo of all that has arrived",
           "[02.4]") {
-  fixture server{4096};
+  loop_fixture server{4096};
   client talker = server.only_client({.receive_buffer_bytes = 4096});
   std::string sent;
   const auto arrives = [&](std::size_t bytes) {

@@ -20,6 +20,7 @@ struct fake_ring {
   static constexpr std::uint32_t garbage = 0x0BADF00D;
   static constexpr std::uint32_t sq_entries = 4;
   static constexpr std::uint32_t cq_entries = 8;
+  static constexpr std::uint32_t before_wrap = 0xFFFFFFFE;  // two more, and an index is 0 again
 
   explicit fake_ring(std::uint32_t first_index = 0)
       : sq_head{first_index}, sq_tail{first_index}, cq_head{first_index}, cq_tail{first_index} {

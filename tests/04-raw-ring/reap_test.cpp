@@ -34,8 +34,6 @@ using uring::raw_completion;
 
 namespace {
 
-constexpr std::uint32_t before_wrap = 0xFFFFFFFE;
-
 // Everything that there is, in pieces of `piece`, without entering the kernel.
 std::vector<raw_completion> reap_all(uring::raw_ring& ring, std::size_t piece) {
   std::vector<raw_completion> all;
@@ -183,7 +181,7 @@ TEST_CASE("04.4 a slot is given back only after it was copied", "[04.4]") {
 }
 
 TEST_CASE("04.4 completions go on past the wrap of the index", "[04.4]") {
-  fake_ring fake{before_wrap};
+  fake_ring fake{fake_ring::before_wrap};
   uring::raw_ring ring{fake.view()};
   for (std::uint64_t round = 0; round < 5; ++round) {
     for (std::uint64_t i = 0; i < 6; ++i) fake.complete(10 * round + i, 0);
@@ -198,7 +196,7 @@ TEST_CASE("04.4 completions go on past the wrap of the index", "[04.4]") {
 // On x86 a plain load is an acquire, so here only ThreadSanitizer sees a missing one (preset tsan).
 TEST_CASE("04.4 completions of another thread are seen whole", "[04.4]") {
   constexpr std::uint64_t count = 1000;  // each a switch of threads, if there is but one CPU
-  fake_ring fake{before_wrap};
+  fake_ring fake{fake_ring::before_wrap};
   uring::raw_ring ring{fake.view()};
   const auto enough = std::chrono::steady_clock::now() + std::chrono::seconds{3};  // if it is busy
   const auto deadline = enough + std::chrono::seconds{10};

@@ -31,8 +31,6 @@ using uring::entered;
 
 namespace {
 
-constexpr std::uint32_t before_wrap = 0xFFFFFFFE;  // two more, and an index is 0 again
-
 // Runs on a thread of its own, because a seccomp filter stays as long as its thread.
 void on_filtered_thread(const std::function<void()>& work) {
   std::exception_ptr failure;
@@ -172,7 +170,7 @@ TEST_CASE("04.3 a full queue has no SQE until the kernel has taken one", "[04.3]
 }
 
 TEST_CASE("04.3 indices go on past their wrap", "[04.3]") {
-  fake_ring fake{before_wrap};
+  fake_ring fake{fake_ring::before_wrap};
   uring::raw_ring ring{fake.view()};
   for (std::uint64_t i = 0; i < 20; ++i) {
     UNSCOPED_INFO(
@@ -188,7 +186,7 @@ TEST_CASE("04.3 indices go on past their wrap", "[04.3]") {
 }
 
 TEST_CASE("04.3 a full queue is seen across the wrap", "[04.3]") {
-  fake_ring fake{before_wrap};
+  fake_ring fake{fake_ring::before_wrap};
   uring::raw_ring ring{fake.view()};
   std::set<const ::io_uring_sqe*> taken;
   for (std::uint32_t i = 0; i < fake_ring::sq_entries; ++i) taken.insert(ring.try_get_sqe());
@@ -200,7 +198,7 @@ TEST_CASE("04.3 a full queue is seen across the wrap", "[04.3]") {
 // On x86 a plain store is a release, so here only ThreadSanitizer sees a missing one (preset tsan).
 TEST_CASE("04.3 another thread that acquires the tail sees whole SQEs", "[04.3]") {
   constexpr std::uint64_t count = 1000;  // each a switch of threads, if there is but one CPU
-  fake_ring fake{before_wrap};
+  fake_ring fake{fake_ring::before_wrap};
   uring::raw_ring ring{fake.view()};
   const auto enough = std::chrono::steady_clock::now() + std::chrono::seconds{3};  // if it is busy
   const auto deadline = enough + std::chrono::seconds{10};
@@ -245,7 +243,7 @@ TEST_CASE("04.3 another thread that acquires the tail sees whole SQEs", "[04.3]"
 // All SQEs are published before the other thread begins, so only the order of the head's load
 // counts. On x86 a plain load is an acquire, too: ThreadSanitizer sees a missing one (preset tsan).
 TEST_CASE("04.3 an SQE that another thread still reads is not written again", "[04.3]") {
-  fake_ring fake{before_wrap};
+  fake_ring fake{fake_ring::before_wrap};
   uring::raw_ring ring{fake.view()};
   for (std::uint64_t i = 0; i < fake_ring::sq_entries; ++i) {
     ::io_uring_sqe* const sqe = ring.try_get_sqe();

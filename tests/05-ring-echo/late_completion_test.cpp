@@ -21,7 +21,7 @@ struct peer {
   common::unique_fd socket;
 };
 
-struct fixture {
+struct late_fixture {
   uring::ring ring{{}};
   uring::slot_table<peer> table;
   std::array<char, 64> first_buffer{};
@@ -54,7 +54,7 @@ void send_text(const common::unique_fd& socket, const std::string& text) {
 
 TEST_CASE("05.1 a late completion does not reach the new owner of its descriptor number",
           "[05.1]") {
-  fixture loop;
+  late_fixture loop;
   socket_pair ada = course_test::unix_pair();
   const int number = ada.theirs.get();
   const uring::slot_id ada_id = loop.enter(std::move(ada.theirs));

@@ -14,10 +14,12 @@
 
 #include "counted.hpp"
 #include "driver.hpp"
+#include "small_tasks.hpp"
 #include "sync_wait.hpp"
 #include "task.hpp"
 #include "watched_word.hpp"
 
+using course_test::answer;
 using course_test::counted;
 using course_test::drive_into;
 using course_test::driver;
@@ -63,9 +65,6 @@ task<int> await_own(std::unique_ptr<promise<int>> own) {
   co_return value;
 }
 
-task<int> answer() {
-  co_return 42;
-}
 task<int> block_after(promise<>& awaited) {
   co_await awaited;
   co_return sync_wait(answer());

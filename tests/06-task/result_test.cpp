@@ -11,12 +11,17 @@
 #include "allocations.hpp"
 #include "counted.hpp"
 #include "driver.hpp"
+#include "small_tasks.hpp"
 #include "task.hpp"
 
+using course_test::answer;
 using course_test::blocks_left_by;
+using course_test::boxed;
 using course_test::counted;
 using course_test::driver;
+using course_test::itself;
 using course_test::live_scope;
+using course_test::nothing;
 using course_test::run;
 using uring::outcome;
 using uring::task;
@@ -31,20 +36,11 @@ struct refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-task<int> answer() {
-  co_return 42;
-}
 task<std::string> text() {
   co_return "not a std::string yet";
 }
-task<std::unique_ptr<int>> boxed() {
-  co_return std::make_unique<int>(7);
-}
 task<int> answer_and_hold(counted) {
   co_return 42;
-}
-task<int&> itself(int& number) {
-  co_return number;
 }
 task<std::string> copy_of(std::string& line) {
   co_return line;
@@ -57,9 +53,6 @@ task<const int> constant() {
 }
 task<std::pair<int, int>> braced() {
   co_return {1, 2};
-}
-task<> nothing() {
-  co_return;
 }
 
 task<int> refuse(counted) {

@@ -22,12 +22,17 @@
 #include "counted.hpp"
 #include "deadline.hpp"
 #include "patience.hpp"
+#include "small_tasks.hpp"
 #include "task.hpp"
 #include "watchdog.hpp"
 
+using course_test::answer;
+using course_test::boxed;
 using course_test::counted;
 using course_test::deadline;
+using course_test::itself;
 using course_test::live_scope;
+using course_test::nothing;
 using course_test::watchdog;
 using uring::countdown;
 using uring::sync_wait;
@@ -41,19 +46,6 @@ constexpr int rounds = 2000;
 constexpr std::chrono::seconds patience{10};
 constexpr std::chrono::milliseconds a_while{
     100};  // on another thread, so that this one can go wrong meanwhile
-
-task<int> answer() {
-  co_return 42;
-}
-task<> nothing() {
-  co_return;
-}
-task<std::unique_ptr<int>> boxed() {
-  co_return std::make_unique<int>(7);
-}
-task<int&> itself(int& number) {
-  co_return number;
-}
 
 task<int> refuse(std::string why, counted = {}) {
   if (!why.empty()) throw std::runtime_error{why};

@@ -94,17 +94,18 @@ struct scripted_echo {
   }
 };
 
-struct fixture {
-  explicit fixture(const uring::ring_options& options = {})
-      : fixture{common::listen_on("127.0.0.1", 0), options} {}
-  explicit fixture(course_test::tcp_listener listener) : fixture{std::move(listener.socket), {}} {}
+struct echo_fixture {
+  explicit echo_fixture(const uring::ring_options& options = {})
+      : echo_fixture{common::listen_on("127.0.0.1", 0), options} {}
+  explicit echo_fixture(course_test::tcp_listener listener)
+      : echo_fixture{std::move(listener.socket), {}} {}
 
   common::stop_signal stop;
   std::uint16_t port;
   uring::echo_server loop;
 
  private:
-  fixture(common::unique_fd listener, const uring::ring_options& options)
+  echo_fixture(common::unique_fd listener, const uring::ring_options& options)
       : port{course_test::port_of(listener.get())}, loop{std::move(listener), stop, options} {}
 };
 
@@ -259,7 +260,7 @@ TEST_CASE("07.6 the end of a client is the end of its coroutine", "[07.6]") {
 
 TEST_CASE("07.6 a message comes back, and so does the next", "[07.6]") {
   const watchdog deadline{10s, "the client was to be served"};
-  fixture server;
+  echo_fixture server;
   const serving loop{server};
   client talker{server.port};
   CHECK(talker.echo("hello") == "hello");
@@ -268,7 +269,7 @@ TEST_CASE("07.6 a message comes back, and so does the next", "[07.6]") {
 
 TEST_CASE("07.6 a reader that comes late gets every byte", "[07.6]") {
   const watchdog deadline{15s, "the client was to be served"};
-  fixture server{course_test::listen_on_any_port(4096)};  // its clients' sends are short
+  echo_fixture server{course_test::listen_on_any_port(4096)};  // its clients' sends are short
   const serving loop{server};
   client late{server.port, course_test::short_send_buffers};
   const std::size_t sent =
@@ -306,7 +307,7 @@ TEST_CASE("07 an echo allocates nothing") {
 
 TEST_CASE("07 clients that leave take their frames and descriptors with them") {
   const watchdog deadline{15s, "the clients were to be served"};
-  fixture server;
+  echo_fixture server;
   const course_test::fd_scope fds;
   const serving loop{server};
   for (int i = 0; i < 20; ++i) {
@@ -319,7 +320,7 @@ TEST_CASE("07 clients that leave take their frames and descriptors with them") {
 
 TEST_CASE("07 fifty clients are served through a ring with four entries") {
   const watchdog deadline{15s, "the clients were to be served"};
-  fixture server{{.sq_entries = 4, .cq_entries = 8}};
+  echo_fixture server{{.sq_entries = 4, .cq_entries = 8}};
   const serving loop{server};
   std::vector<client> clients = course_test::connect_many(server.port, 50);
   const auto messages = course_test::own_messages(clients.size(), 20'000);
@@ -331,7 +332,7 @@ TEST_CASE("07 a server without descriptors accepts again when a client leaves in
     course_test::socket_pair sockets = course_test::tcp_pair();
     crowded_kernel kernel{sockets.theirs.release(), leaves_first};
     const course_test::scripted_ring ring{std::ref(kernel)};
-    fixture server;
+    echo_fixture server;
     server.loop.run();
     UNSCOPED_INFO(
         (leaves_first ? "the client left before" : "the client left after")
@@ -347,7 +348,7 @@ TEST_CASE("07 a server that nobody has run ends with its tasks") {
   const watchdog deadline{5s, "the destructor has to cancel whatever waits"};
   const course_test::fd_scope fds;
   {
-    fixture server;
+    echo_fixture server;
     const client waiting{server.port};
   }
   CHECK(fds.leaked().empty());

@@ -39,15 +39,15 @@ using uring::io_result;
 namespace {
 
 // A folder of its own, removed at the end.
-struct fixture {
+struct file_fixture {
   io_context context;
   std::array<std::byte, 256> buffer{};
   std::string folder = made_folder();
   common::unique_fd folder_fd{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
 
-  fixture() = default;
-  fixture(fixture&&) = delete;
-  ~fixture() { fs::remove_all(folder); }
+  file_fixture() = default;
+  file_fixture(file_fixture&&) = delete;
+  ~file_fixture() { fs::remove_all(folder); }
 
   template <typename Prepare>
   int result(io_request<Prepare> request) {
@@ -78,7 +78,7 @@ struct fixture {
 }  // namespace
 
 TEST_CASE("07 read and write take an offset, or the descriptor's own") {
-  fixture test;
+  file_fixture test;
   const common::unique_fd file = test.file("a", "0123456789");
   const std::span<std::byte> three = std::span{test.buffer}.first(3);
   CHECK(test.result(uring::read_op(test.context, file.get(), three, 4)) == 3);
@@ -96,7 +96,7 @@ TEST_CASE("07 read and write take an offset, or the descriptor's own") {
 }
 
 TEST_CASE("07 a file's read and write of 4 GiB are short, not empty") {
-  fixture test;
+  file_fixture test;
   const course_test::large_span large;
   const common::unique_fd file = test.file("a", "0123456789");
   UNSCOPED_INFO("a read of 0 bytes would be taken for the end of the file");
@@ -107,7 +107,7 @@ TEST_CASE("07 a file's read and write of 4 GiB are short, not empty") {
 }
 
 TEST_CASE("07 readv and writev take several buffers in one operation") {
-  fixture test;
+  file_fixture test;
   const common::unique_fd file = test.file("a", "");
   std::string one = "one";
   std::string two = "two";
@@ -125,7 +125,7 @@ TEST_CASE("07 readv and writev take several buffers in one operation") {
 }
 
 TEST_CASE("07 read_fixed and write_fixed use the registered buffers, each by its index") {
-  fixture test;
+  file_fixture test;
   const common::unique_fd file = test.file("a", "0123456789");
   std::array<std::byte, 8> other{};
   const std::array<std::span<std::byte>, 2> both{test.buffer, other};
@@ -159,7 +159,7 @@ TEST_CASE("07 read_fixed and write_fixed use the registered buffers, each by its
 }
 
 TEST_CASE("07 openat makes a descriptor, and close gives it back") {
-  fixture test;
+  file_fixture test;
   const int fd =
       test.result(uring::openat_op(test.context, test.in(), "new", O_CREAT | O_WRONLY, 0640));
   REQUIRE(fd >= 0);
@@ -171,7 +171,7 @@ TEST_CASE("07 openat makes a descriptor, and close gives it back") {
 }
 
 TEST_CASE("07 fsync and sync_file_range bring a file to the disk") {
-  fixture test;
+  file_fixture test;
   const common::unique_fd file = test.file("a", "content");
   CHECK(test.result(uring::fsync_op(test.context, file.get())) == 0);
   CHECK(test.result(uring::fsync_op(test.context, file.get(), IORING_FSYNC_DATASYNC)) == 0);
@@ -184,7 +184,7 @@ TEST_CASE("07 fsync and sync_file_range bring a file to the disk") {
 }
 
 TEST_CASE("07 splice moves bytes through a pipe, and tee leaves them there") {
-  fixture test;
+  file_fixture test;
   const common::unique_fd file = test.file("a", "0123456789");
   const pipe_ends first = make_pipe();
   const pipe_ends second = make_pipe();
@@ -201,7 +201,7 @@ TEST_CASE("07 splice moves bytes through a pipe, and tee leaves them there") {
 }
 
 TEST_CASE("07 statx fills in the fields that are asked for") {
-  fixture test;
+  file_fixture test;
   const common::unique_fd file = test.file("a", "0123456789");
   struct ::statx status{};
   CHECK(test.result(uring::statx_op(test.context, test.in(), "a", 0, STATX_SIZE, status)) == 0);
@@ -211,7 +211,7 @@ TEST_CASE("07 statx fills in the fields that are asked for") {
 }
 
 TEST_CASE("07 names are made, linked, moved and removed") {
-  fixture test;
+  file_fixture test;
   const int in = test.in();
   (void)test.file("a", "content");
   CHECK(test.result(uring::mkdirat_op(test.context, in, "sub", 0750)) == 0);

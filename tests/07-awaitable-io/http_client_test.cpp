@@ -33,7 +33,7 @@ course_test::finished_program get(const std::string& port, std::vector<std::stri
   return course_test::run_program(course_test::program("07-http_client"), arguments);
 }
 
-std::string counted(const std::string& body) {
+std::string with_length(const std::string& body) {
   return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
@@ -78,7 +78,7 @@ std::string content_of(const std::string& path) {
 }  // namespace
 
 TEST_CASE("07 http_client asks for one path and writes the body to standard output") {
-  http_peer server{counted("the body\n")};
+  http_peer server{with_length("the body\n")};
   const auto run = get(server.port());
   CHECK(run.status == exited(0));
   CHECK(run.stdout_text == "the body\n");
@@ -97,11 +97,11 @@ TEST_CASE("07 http_client gets each form of a body whole, however it is cut") {
     std::size_t piece_bytes;
   };
   for (const row& each :
-       {row{counted(""), "", 0}, row{counted(small), small, 1}, row{counted(large), large, 0},
-        row{chunked(small, 5), small, 1}, row{chunked(large, 65'537), large, 0},
-        row{chunked("", 1), "", 1}, row{until_eof(small), small, 1},
-        row{until_eof(large), large, 0}, row{until_eof(""), "", 0},
-        row{"HTTP/1.1 100 Continue\r\n\r\n" + counted(small), small, 1},
+       {row{with_length(""), "", 0}, row{with_length(small), small, 1},
+        row{with_length(large), large, 0}, row{chunked(small, 5), small, 1},
+        row{chunked(large, 65'537), large, 0}, row{chunked("", 1), "", 1},
+        row{until_eof(small), small, 1}, row{until_eof(large), large, 0}, row{until_eof(""), "", 0},
+        row{"HTTP/1.1 100 Continue\r\n\r\n" + with_length(small), small, 1},
         row{"HTTP/1.1 204 No Content\r\n\r\n", "", 0}}) {
     const temporary_folder folder;
     http_peer server{each.answer, farewell::close, each.piece_bytes};
@@ -185,7 +185,7 @@ TEST_CASE("07 of several addresses the first that answers is taken") {
 }
 
 TEST_CASE("07 a name with several addresses finds the one that listens") {
-  http_peer server{counted("found")};  // on 127.0.0.1 alone; localhost may be ::1 first
+  http_peer server{with_length("found")};  // on 127.0.0.1 alone; localhost may be ::1 first
   const auto run = course_test::run_program(course_test::program("07-http_client"),
                                             {"localhost", "/", "--port", server.port()});
   CHECK(run.status == exited(0));
@@ -221,7 +221,7 @@ TEST_CASE("07 http_client prints how to call it") {
 }
 
 TEST_CASE("07 a file that cannot be written is an error that names it") {
-  http_peer server{counted("body")};
+  http_peer server{with_length("body")};
   const auto run = get(server.port(), {"--out", "/no-such-folder/out"});
   CHECK(run.status == exited(1));
   CHECK_THAT(run.stderr_text, ContainsSubstring("open /no-such-folder/out.part: ENOENT"));
@@ -232,7 +232,7 @@ TEST_CASE("07 http_client replaces regular files only") {
   const std::string pipe = folder / "pipe";  // in the place of /dev/null
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   for (const std::string& name : {pipe, folder / "."}) {
-    http_peer server{counted("body")};
+    http_peer server{with_length("body")};
     const auto run = get(server.port(), {"--out", name});
     CHECK(run.status == exited(1));
     CHECK_THAT(run.stderr_text, ContainsSubstring(name + " is no file"));

@@ -147,11 +147,11 @@ std::string thrown_by(uring::spawned_tasks& tasks) {
 }
 
 // Says so when its frame goes.
-class farewell {
+class last_words {
  public:
-  farewell(std::string& log, char name) noexcept : log_{log}, name_{name} {}
-  farewell(farewell&&) = delete;
-  ~farewell() { log_ += name_; }
+  last_words(std::string& log, char name) noexcept : log_{log}, name_{name} {}
+  last_words(last_words&&) = delete;
+  ~last_words() { log_ += name_; }
 
  private:
   std::string& log_;
@@ -159,7 +159,7 @@ class farewell {
 };
 
 task<> wait_for_nobody(std::string& log, char name) {
-  const farewell last_words{log, name};
+  const last_words last_words{log, name};
   co_await std::suspend_always{};
 }
 

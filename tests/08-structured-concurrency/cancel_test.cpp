@@ -39,17 +39,17 @@ namespace {
 
 // How one request ended: its result, and how much was in flight when its frame went on. That may be
 // the cancel, whose own completion the frame does not need.
-struct ending {
+struct receipt {
   int error = -1;
   std::size_t in_flight = 0;
 };
 
 constexpr std::size_t at_most_the_cancel = 1;
 
-task<ending> receive(io_context& context, int fd, cancel_source& source, counted) {
+task<receipt> receive(io_context& context, int fd, cancel_source& source, counted) {
   std::array<std::byte, 16> buffer;
   const io_result received = co_await uring::recv_op(source, fd, buffer);
-  co_return ending{received.error(), context.in_flight()};
+  co_return receipt{received.error(), context.in_flight()};
 }
 
 template <typename Request>
@@ -114,7 +114,7 @@ TEST_CASE("08 a request that is awaited after the cancel ends at once, and submi
     static task<> too_late(io_context& context, int fd) {
       cancel_source source{context};
       source.cancel();
-      const ending ended = co_await receive(context, fd, source, {});
+      const receipt ended = co_await receive(context, fd, source, {});
       UNSCOPED_INFO(
           "the result is 0, so the request was submitted. cancel() must leave a mark, "
           "is_canceled_");
@@ -251,9 +251,9 @@ TEST_CASE("08 stop() of the context ends a request that has a source", "[08]") {
 
 TEST_CASE("08.3 when_any returns when its losers' requests have completed", "[08.3]") {
   struct check {
-    static task<ending> late(io_context& context) {
+    static task<receipt> late(io_context& context) {
       const io_result turned = co_await uring::nop_op(context);
-      co_return ending{turned.error(), 0};
+      co_return receipt{turned.error(), 0};
     }
     static task<> run(io_context& context, int fd) {
       cancel_source losers{context};

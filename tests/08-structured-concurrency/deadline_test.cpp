@@ -34,21 +34,22 @@ namespace {
 
 using clock_type = std::chrono::steady_clock;
 
-struct ending {
+struct timed_receipt {
   int error = -1;
   std::size_t bytes = 0;
   std::size_t in_flight = 0;
   std::chrono::milliseconds took{};
 };
 
-ending describe(const io_context& context, const io_result& result,
-                const clock_type::time_point& began) {
+timed_receipt describe(const io_context& context, const io_result& result,
+                       const clock_type::time_point& began) {
   const auto took =
       std::chrono::duration_cast<std::chrono::milliseconds>(clock_type::now() - began);
   return {result.error(), result ? result.count() : 0, context.in_flight(), took};
 }
 
-task<ending> receive(io_context& context, int fd, std::chrono::nanoseconds at_most, counted) {
+task<timed_receipt> receive(io_context& context, int fd, std::chrono::nanoseconds at_most,
+                            counted) {
   const auto began = clock_type::now();
   std::array<std::byte, 16> buffer;
   const io_result received =
@@ -56,8 +57,8 @@ task<ending> receive(io_context& context, int fd, std::chrono::nanoseconds at_mo
   co_return describe(context, received, began);
 }
 
-task<ending> receive(io_context& context, int fd, std::chrono::nanoseconds at_most,
-                     cancel_source& source, counted) {
+task<timed_receipt> receive(io_context& context, int fd, std::chrono::nanoseconds at_most,
+                            cancel_source& source, counted) {
   const auto began = clock_type::now();
   std::array<std::byte, 16> buffer;
   const io_result received =
@@ -75,7 +76,7 @@ TEST_CASE("08.4 a recv that nothing comes for ends with ETIME", "[08.4]") {
   for (const uring::ring_options& options : course_test::all_rings) {
     io_context context{options};
     const silent_socket silent;
-    const ending ended = context.run(receive(context, silent.fd(), 30ms, {}));
+    const timed_receipt ended = context.run(receive(context, silent.fd(), 30ms, {}));
     UNSCOPED_INFO(
         "a result of 0 means that no deadline ended it, and the test had to shut its socket: was "
         "the timeout linked? ECANCELED is the request's own result; the timeout's completion says "
@@ -94,7 +95,7 @@ TEST_CASE("08.4 bytes that come in time are received, and the timer ends with th
     io_context context{options};
     const silent_socket silent;
     silent.say("news");
-    const ending ended = context.run(receive(context, silent.fd(), 60s, {}));
+    const timed_receipt ended = context.run(receive(context, silent.fd(), 60s, {}));
     CHECK(ended.error == 0);
     CHECK(ended.bytes == 4);
     UNSCOPED_INFO("the timeout's completion must have come: the kernel has its address");
@@ -104,7 +105,7 @@ TEST_CASE("08.4 bytes that come in time are received, and the timer ends with th
 
 TEST_CASE("08.4 a request that fails says so, whatever its deadline", "[08.4]") {
   io_context context;
-  const ending ended = context.run(receive(context, -1, 60s, {}));
+  const timed_receipt ended = context.run(receive(context, -1, 60s, {}));
   UNSCOPED_INFO("the result is the request's own, unless it was ended early");
   CHECK(ended.error == EBADF);
   CHECK(ended.in_flight == 0);
@@ -144,7 +145,7 @@ TEST_CASE("08.4 ETIME says that the deadline ended it, ECANCELED that a source d
   CHECK(std::get<0>(canceled).in_flight == 0);
 
   cancel_source patient{context};
-  const ending late = context.run(receive(context, silent.fd(), 20ms, patient, {}));
+  const timed_receipt late = context.run(receive(context, silent.fd(), 20ms, patient, {}));
   UNSCOPED_INFO("the deadline ended it");
   CHECK(late.error == ETIME);
   CHECK_FALSE(patient.is_canceled());
@@ -155,7 +156,7 @@ TEST_CASE("08.4 a request and its timeout are never cut apart by a full queue", 
     // So that the queue has 0, 1, 2, 3 entries left when the pair wants in.
     static task<int> in_a_crowd(io_context& context, int fd, int round) {
       for (int i = 0; i < round % 4; ++i) context.spawn(pass_turns(context, 1));
-      const ending ended = co_await receive(context, fd, 1ms, {});
+      const timed_receipt ended = co_await receive(context, fd, 1ms, {});
       co_return ended.error;
     }
   };
@@ -204,11 +205,11 @@ TEST_CASE("08.4 a thousand deadlines run at the same time", "[08.4]") {
     io_context context{options};
     const silent_socket silent;
     cancel_source unused{context};
-    std::vector<task<ending>> many;
+    std::vector<task<timed_receipt>> many;
     many.reserve(1000);
     for (int i = 0; i < 1000; ++i) many.push_back(receive(context, silent.fd(), 20ms, {}));
     int in_time = 0;
-    for (const ending& each : context.run(uring::when_all(unused, std::move(many)))) {
+    for (const timed_receipt& each : context.run(uring::when_all(unused, std::move(many)))) {
       if (each.error == ETIME) ++in_time;
     }
     REQUIRE(in_time == 1000);

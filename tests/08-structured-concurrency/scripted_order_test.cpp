@@ -30,6 +30,7 @@ using namespace std::chrono_literals;
 using course_test::counted;
 using course_test::scripted_answer;
 using course_test::scripted_ring;
+using course_test::socket_number;
 using uring::cancel_source;
 using uring::io_context;
 using uring::io_result;
@@ -40,7 +41,6 @@ namespace {
 constexpr std::uint8_t request = IORING_OP_RECV;
 constexpr std::uint8_t deadline = IORING_OP_LINK_TIMEOUT;
 constexpr std::uint8_t cancel = IORING_OP_ASYNC_CANCEL;
-constexpr int socket_number = 99;  // nobody's: no request reaches the kernel
 
 struct meaning {
   std::int32_t request;

@@ -19,6 +19,7 @@
 #include "task.hpp"
 
 using course_test::counted;
+using course_test::cqe_more;
 using course_test::manual_ring;
 using uring::cancel_source;
 using uring::io_context;
@@ -88,8 +89,6 @@ task<> use_stream(io_context& context, cancel_source& source, consumer consume, 
   seen.note("dropped " + std::to_string(stream.dropped()));
 }
 
-constexpr std::uint32_t more = IORING_CQE_F_MORE;
-
 }  // namespace
 
 TEST_CASE("08 a stream gives every completion in order, and ends with the final one", "[08]") {
@@ -99,9 +98,9 @@ TEST_CASE("08 a stream gives every completion in order, and ends with the final 
   story seen;
   context.spawn(use_stream(context, source, note_all, seen, {}));
   const ::io_uring_sqe request = kernel.take();
-  kernel.answer(request, 1, more);
+  kernel.answer(request, 1, cqe_more);
   CHECK(context.in_flight() == 1);
-  kernel.turn({{request.user_data, 2, more}, {request.user_data, 3, more}});
+  kernel.turn({{request.user_data, 2, cqe_more}, {request.user_data, 3, cqe_more}});
   CHECK(seen.text == "1 2 3");
   kernel.answer(request, 4);
   CHECK(seen.text == "1 2 3 4 end dropped 0");
@@ -119,13 +118,13 @@ TEST_CASE("08 a cancel ends a stream, and completions on their way are still giv
     story seen;
     context.spawn(use_stream(context, source, note_all, seen, {}));
     const ::io_uring_sqe request = kernel.take();
-    kernel.answer(request, 1, more);
+    kernel.answer(request, 1, cqe_more);
     source.cancel();
     const ::io_uring_sqe cancel = kernel.take();
     CHECK(cancel.opcode == IORING_OP_ASYNC_CANCEL);
     CHECK(cancel.addr == request.user_data);
     if (cancel_is_answered_first) kernel.answer(cancel, 0);
-    kernel.answer(request, 2, more);
+    kernel.answer(request, 2, cqe_more);
     UNSCOPED_INFO("a completion with F_MORE, or the cancel's answer, was taken for the end");
     CHECK(seen.text == "1 2");
     kernel.answer(request, -ECANCELED);
@@ -144,7 +143,7 @@ TEST_CASE("08 an error that has F_MORE does not end a stream", "[08]") {
   story seen;
   context.spawn(use_stream(context, source, note_all, seen, {}));
   const ::io_uring_sqe request = kernel.take();
-  kernel.answer(request, -ENOBUFS, more);
+  kernel.answer(request, -ENOBUFS, cqe_more);
   CHECK(seen.text == "-105");
   CHECK(context.in_flight() == 1);
   source.cancel();
@@ -164,12 +163,12 @@ TEST_CASE("08 a throw between two next() waits for the stream's end", "[08]") {
   story seen;
   context.spawn(use_stream(context, source, throw_after_two, seen, {}));
   const ::io_uring_sqe request = kernel.take();
-  kernel.turn({{request.user_data, 1, more}, {request.user_data, 2, more}});
+  kernel.turn({{request.user_data, 1, cqe_more}, {request.user_data, 2, cqe_more}});
   UNSCOPED_INFO("finally() must ask the stream to end, and let nobody go on before it has");
   CHECK(seen.text == "1 2");
   REQUIRE(kernel.waiting() == 1);
   const ::io_uring_sqe cancel = kernel.take();
-  kernel.turn({{request.user_data, 3, more}, {cancel.user_data, 0}});
+  kernel.turn({{request.user_data, 3, cqe_more}, {cancel.user_data, 0}});
   CHECK(seen.text == "1 2");
   CHECK_FALSE(source.is_canceled());
   kernel.answer(request, -ECANCELED);
@@ -193,9 +192,9 @@ TEST_CASE("08 a stop lets a consumer take the completions that had come, or drop
     story seen;
     context.spawn(use_stream(context, source, each.consume, seen, {}));
     const ::io_uring_sqe request = kernel.take();
-    kernel.answer(request, 1, more);
+    kernel.answer(request, 1, cqe_more);
     const ::io_uring_sqe nop = kernel.take();
-    kernel.turn({{request.user_data, 2, more}, {request.user_data, 3, more}});
+    kernel.turn({{request.user_data, 2, cqe_more}, {request.user_data, 3, cqe_more}});
     context.stop();
     kernel.answer(nop, 0);
     UNSCOPED_INFO("the stream has not ended: the consumer may not leave its frame");

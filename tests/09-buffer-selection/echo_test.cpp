@@ -23,14 +23,13 @@ using course_test::bytes_of;
 using course_test::in_buffer;
 using course_test::manual_ring;
 using course_test::recorded_supply;
+using course_test::socket_number;
 using uring::buffer_id;
 using uring::cancel_source;
 using uring::io_context;
 using uring::task;
 
 namespace {
-
-constexpr int socket_number = 99;  // nobody's: no request reaches the kernel
 
 // One client of a pool of one buffer, and how far its echo has come.
 class one_client {

@@ -27,6 +27,7 @@
 using course_test::in_buffer;
 using course_test::manual_ring;
 using course_test::recorded_supply;
+using course_test::socket_number;
 using course_test::socket_pair;
 using course_test::text_of;
 using course_test::unix_pair;
@@ -38,8 +39,6 @@ using uring::received;
 using uring::task;
 
 namespace {
-
-constexpr int socket_number = 99;  // nobody's: no request reaches the kernel
 
 task<> receive(uring::io_handle io, int fd, buffer_pool& pool, received& into, int flags = 0) {
   into = co_await uring::recv_op(io, fd, pool, flags);

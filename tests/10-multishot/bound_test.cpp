@@ -8,7 +8,7 @@
 
 #include "number_stream.hpp"
 
-using course_test::more;
+using course_test::cqe_more;
 using course_test::number_stream;
 using course_test::prepare_numbers;
 using course_test::scene;
@@ -26,7 +26,9 @@ struct busy_consumer : scene {
   }
 
   // One item more, with or without F_MORE.
-  void bring(std::int32_t res, std::uint32_t flags = more) { kernel.turn({{request, res, flags}}); }
+  void bring(std::int32_t res, std::uint32_t flags = cqe_more) {
+    kernel.turn({{request, res, flags}});
+  }
 
   // The consumer takes the next item; if there is one it is busy again.
   void go_on() {

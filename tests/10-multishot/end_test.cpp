@@ -18,7 +18,7 @@
 #include "socket_pair.hpp"
 
 using course_test::counted;
-using course_test::more;
+using course_test::cqe_more;
 using course_test::number_stream;
 using course_test::prepare_numbers;
 using course_test::scene;
@@ -74,11 +74,11 @@ TEST_CASE("10.3 a cancel of the source ends the stream, after its final completi
   number_stream numbers{here.source, prepare_numbers{}};
   here.context.spawn(use(numbers, take_all(numbers, here.seen), here.seen));
   const ::io_uring_sqe request = here.kernel.take();
-  here.kernel.answer(request, 1, more);
+  here.kernel.answer(request, 1, cqe_more);
   here.source.cancel();
   const ::io_uring_sqe cancel = here.kernel.take();
   here.kernel.answer(cancel, 0);
-  here.kernel.answer(request, 2, more);
+  here.kernel.answer(request, 2, cqe_more);
   UNSCOPED_INFO("a completion with F_MORE, or the cancel's own answer, was taken for the end");
   CHECK(here.seen.text == "1 2");
   here.kernel.answer(request, -ECANCELED);
@@ -92,7 +92,7 @@ TEST_CASE("10.3 end() asks the request to end, and returns after its final compl
   number_stream numbers{here.source, prepare_numbers{}};
   here.context.spawn(use(numbers, take_some(numbers, 1, here.seen), here.seen));
   const ::io_uring_sqe request = here.kernel.take();
-  here.kernel.answer(request, 1, more);
+  here.kernel.answer(request, 1, cqe_more);
   UNSCOPED_INFO("the consumer has left; the request goes on, and was not asked to end");
   REQUIRE(here.kernel.waiting() == 1);
   const ::io_uring_sqe cancel = here.kernel.take();
@@ -127,7 +127,7 @@ TEST_CASE("10.3 a throw between two items waits for the end of the stream", "[10
   number_stream numbers{here.source, prepare_numbers{}};
   here.context.spawn(use(numbers, take_two_and_throw(numbers, here.seen), here.seen));
   const ::io_uring_sqe request = here.kernel.take();
-  here.kernel.turn({{request.user_data, 1, more}, {request.user_data, 2, more}});
+  here.kernel.turn({{request.user_data, 1, cqe_more}, {request.user_data, 2, cqe_more}});
   CHECK(here.seen.text == "1 2");
   const ::io_uring_sqe cancel = here.kernel.take();
   here.kernel.answer(cancel, 0);
@@ -145,9 +145,9 @@ TEST_CASE("10.4 at a stop the consumer may take queued items, or end() drops the
                                       : take_one_and_leave(here.context, numbers, here.seen),
                            here.seen));
     const ::io_uring_sqe request = here.kernel.take();
-    here.kernel.answer(request, 1, more);
+    here.kernel.answer(request, 1, cqe_more);
     const ::io_uring_sqe nap = here.kernel.take();
-    here.kernel.turn({{request.user_data, 2, more}, {request.user_data, 3, more}});
+    here.kernel.turn({{request.user_data, 2, cqe_more}, {request.user_data, 3, cqe_more}});
     here.context.stop();
     here.kernel.answer(request, -ECANCELED);
     here.kernel.answer(nap, 0);
@@ -163,9 +163,9 @@ TEST_CASE("10.4 a request that was asked to end at the bound is not asked again"
   number_stream numbers{here.source, prepare_numbers{}, 2};
   here.context.spawn(use(numbers, take_one_and_leave(here.context, numbers, here.seen), here.seen));
   const ::io_uring_sqe request = here.kernel.take();
-  here.kernel.answer(request, 1, more);
+  here.kernel.answer(request, 1, cqe_more);
   const ::io_uring_sqe nap = here.kernel.take();
-  here.kernel.turn({{request.user_data, 2, more}, {request.user_data, 3, more}});
+  here.kernel.turn({{request.user_data, 2, cqe_more}, {request.user_data, 3, cqe_more}});
   const ::io_uring_sqe cancel = here.kernel.take();
   here.kernel.answer(nap, 0);
   CHECK(here.seen.text == "1 leaves");
@@ -179,10 +179,10 @@ TEST_CASE("10.4 disarm() keeps the items that have come, and the next wait arms 
   number_stream numbers{here.source, prepare_numbers{}};
   here.context.spawn(take_some(numbers, 1, here.seen));
   const ::io_uring_sqe request = here.kernel.take();
-  here.kernel.answer(request, 1, more);
+  here.kernel.answer(request, 1, cqe_more);
   here.context.spawn(disarm_and_note(numbers, here.seen));
   const ::io_uring_sqe cancel = here.kernel.take();
-  here.kernel.turn({{request.user_data, 2, more}, {cancel.user_data, 0}});
+  here.kernel.turn({{request.user_data, 2, cqe_more}, {cancel.user_data, 0}});
   CHECK(here.seen.text == "1");
   here.kernel.answer(request, 3);
   CHECK(here.seen.text == "1 disarmed");

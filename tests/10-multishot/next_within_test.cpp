@@ -10,7 +10,7 @@
 #include "number_stream.hpp"
 
 using namespace std::chrono_literals;
-using course_test::more;
+using course_test::cqe_more;
 using course_test::number;
 using course_test::number_stream;
 using course_test::prepare_numbers;
@@ -45,7 +45,7 @@ TEST_CASE("10 a deadline ends the wait, and the request goes on", "[10]") {
   const ::io_uring_sqe resumption = here.kernel.take();
   CHECK(resumption.opcode == IORING_OP_NOP);
   // An item that comes between the deadline and the resumption is for the next wait.
-  here.kernel.turn({{request.user_data, 1, more}, {resumption.user_data, 0}});
+  here.kernel.turn({{request.user_data, 1, cqe_more}, {resumption.user_data, 0}});
   CHECK(here.seen.text == "-62");
   CHECK(numbers.is_armed());
   here.context.spawn(wait_for(numbers, 1s, here.seen));
@@ -76,7 +76,7 @@ TEST_CASE("10 an item that comes together with its deadline is given once", "[10
     here.context.spawn(wait_for(numbers, 1s, here.seen));
     const ::io_uring_sqe request = here.kernel.take();
     const ::io_uring_sqe timeout = here.kernel.take();
-    const course_test::scripted_answer item{request.user_data, 1, more};
+    const course_test::scripted_answer item{request.user_data, 1, cqe_more};
     const course_test::scripted_answer late{timeout.user_data, -ETIME};
     here.kernel.turn(item_is_first ? std::vector{item, late} : std::vector{late, item});
     while (here.kernel.waiting() > 0) here.kernel.answer(here.kernel.take(), 0);

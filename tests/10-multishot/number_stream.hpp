@@ -26,8 +26,6 @@
 
 namespace course_test {
 
-inline constexpr std::uint32_t more = IORING_CQE_F_MORE;
-
 struct number {
   std::int32_t res;
   counted owned = {};

@@ -23,6 +23,7 @@
 #include "scripted_ring.hpp"
 #include "stream_echo.hpp"
 
+using course_test::cqe_more;
 using course_test::in_buffer;
 using course_test::scripted_answer;
 using course_test::scripted_ring;
@@ -37,7 +38,6 @@ namespace {
 constexpr std::size_t buffer_bytes = 64;
 constexpr int clients = 12;
 constexpr int turns = 600;
-constexpr std::uint32_t more = IORING_CQE_F_MORE;
 
 // What the kernel has, and what went wrong with it.
 class group_of_buffers final : public uring::buffer_supply {
@@ -74,11 +74,11 @@ class random_kernel {
         continue;
       }
       answers.push_back(answer(in_flight_[i]));
-      if ((answers.back().flags & more) == 0) forget(i);
+      if ((answers.back().flags & cqe_more) == 0) forget(i);
     }
     if (answers.empty() && !in_flight_.empty()) {
       answers.push_back(answer(in_flight_.front()));
-      if ((answers.back().flags & more) == 0) forget(0);
+      if ((answers.back().flags & cqe_more) == 0) forget(0);
     }
     return answers;
   }
@@ -124,13 +124,13 @@ class random_kernel {
     if (of.must_end && one_in(2)) return {of.user_data, -ECANCELED};
     if (one_in(25)) return {of.user_data, 0};
     if (one_in(25)) return {of.user_data, -ECONNRESET};
-    if (one_in(25)) return {of.user_data, -EINTR, one_in(2) ? more : 0};
+    if (one_in(25)) return {of.user_data, -EINTR, one_in(2) ? cqe_more : 0};
     const bool waits = (of.flags & MSG_DONTWAIT) == 0;
     if (!waits && one_in(4)) return {of.user_data, -EAGAIN};
     if (group_.at_home.empty()) return {of.user_data, -ENOBUFS};
     const buffer_id id = *group_.at_home.begin();
     group_.at_home.erase(group_.at_home.begin());
-    const std::uint32_t goes_on = of.multishot && !one_in(6) ? more : 0;
+    const std::uint32_t goes_on = of.multishot && !one_in(6) ? cqe_more : 0;
     if (one_in(20)) return {of.user_data, -ECANCELED, in_buffer(id)};
     return {of.user_data, 40, in_buffer(id) | goes_on};
   }

@@ -12,7 +12,7 @@
 #include "number_stream.hpp"
 #include "task.hpp"
 
-using course_test::more;
+using course_test::cqe_more;
 using course_test::prepare_numbers;
 using course_test::scene;
 using uring::completion;
@@ -50,14 +50,14 @@ TEST_CASE("10.2 a request is in flight until a completion has no F_MORE", "[10.2
   CHECK(request.arm());
   CHECK(request.is_armed());
   const ::io_uring_sqe sqe = here.kernel.take();
-  here.kernel.answer(sqe, 1, more);
+  here.kernel.answer(sqe, 1, cqe_more);
   UNSCOPED_INFO("IORING_CQE_F_MORE: more will follow");
   CHECK(request.is_armed());
-  here.kernel.answer(sqe, -ECONNABORTED, more);
+  here.kernel.answer(sqe, -ECONNABORTED, cqe_more);
   UNSCOPED_INFO("an error with IORING_CQE_F_MORE: more will follow all the same");
   CHECK(request.is_armed());
   constexpr std::uint32_t in_buffer_7 = IORING_CQE_F_BUFFER | 7U << IORING_CQE_BUFFER_SHIFT;
-  here.kernel.answer(sqe, 2, more | in_buffer_7);
+  here.kernel.answer(sqe, 2, cqe_more | in_buffer_7);
   UNSCOPED_INFO("flags are bits: IORING_CQE_F_MORE stands beside others, and more will follow");
   CHECK(request.is_armed());
   here.kernel.answer(sqe, 3, in_buffer_7);
@@ -108,7 +108,7 @@ TEST_CASE("10.2 a request that is in flight stays so while the queue stops", "[1
   here.context.stop();
   UNSCOPED_INFO("its last completions are still to come: do not forget it");
   CHECK(request.arm());
-  here.kernel.turn({{sqe.user_data, 1, more}, {sqe.user_data, -ECANCELED}});
+  here.kernel.turn({{sqe.user_data, 1, cqe_more}, {sqe.user_data, -ECANCELED}});
   CHECK(request.results == std::vector<std::int32_t>{1, -ECANCELED});
   CHECK_FALSE(request.arm());
 }
@@ -194,7 +194,7 @@ TEST_CASE("10.3 disarm() returns after the final completion, whatever comes befo
   UNSCOPED_INFO("nobody asked the request to end: it may go on for ever");
   REQUIRE(here.kernel.waiting() == 1);
   const ::io_uring_sqe cancel = here.kernel.take();
-  here.kernel.turn({{cancel.user_data, 0}, {sqe.user_data, 1, more}});
+  here.kernel.turn({{cancel.user_data, 0}, {sqe.user_data, 1, cqe_more}});
   UNSCOPED_INFO("the request is in flight: the kernel has its address");
   CHECK_FALSE(is_disarmed);
   here.kernel.answer(sqe, -ECANCELED);

@@ -25,13 +25,13 @@
 
 using namespace std::chrono_literals;
 using course_test::client;
+using course_test::cqe_more;
 using course_test::scripted_answer;
 using course_test::server_process;
 using uring::io_context;
 
 namespace {
 
-constexpr std::uint32_t more = IORING_CQE_F_MORE;
 constexpr int stop_number = 98;  // nobody's: no request reaches the kernel
 
 // The service, whose accept and whose wait for a stop are in flight.
@@ -48,7 +48,7 @@ struct scripted_service {
   scripted_answer client_comes() {
     course_test::socket_pair pair = course_test::unix_pair();
     others.push_back(std::move(pair.ours));
-    return {accept, pair.theirs.release(), more};
+    return {accept, pair.theirs.release(), cqe_more};
   }
 
   // Cancels and waits that are not at issue end, until nothing is in flight.

@@ -21,18 +21,17 @@
 #include "stream_echo.hpp"
 
 using course_test::bytes_of;
+using course_test::cqe_more;
 using course_test::in_buffer;
 using course_test::manual_ring;
 using course_test::recorded_supply;
 using course_test::scripted_answer;
+using course_test::socket_number;
 using uring::cancel_source;
 using uring::io_context;
 using uring::task;
 
 namespace {
-
-constexpr int socket_number = 99;  // nobody's: no request reaches the kernel
-constexpr std::uint32_t more = IORING_CQE_F_MORE;
 
 // One client of a pool of four buffers, and how far its echo has come.
 class one_client {
@@ -44,7 +43,7 @@ class one_client {
   one_client(one_client&&) = delete;
 
   // What the kernel says when bytes have come into a buffer.
-  scripted_answer in(std::uint16_t buffer, std::string_view text, std::uint32_t flags = more) {
+  scripted_answer in(std::uint16_t buffer, std::string_view text, std::uint32_t flags = cqe_more) {
     std::ranges::copy(course_test::bytes_of(text), supply.bytes_of[buffer].begin());
     return {arriving, static_cast<std::int32_t>(text.size()), in_buffer(buffer) | flags};
   }
@@ -181,7 +180,7 @@ TEST_CASE("10 a client whose bytes found no buffer stands in line, and is armed 
 TEST_CASE("10 if the request goes on although no buffer is left, nobody receives beside it",
           "[10]") {
   one_client client;
-  client.kernel.turn({client.in(0, "one"), client.says(-ENOBUFS, more)});
+  client.kernel.turn({client.in(0, "one"), client.says(-ENOBUFS, cqe_more)});
   client.kernel.answer(client.kernel.take(), 3);
   UNSCOPED_INFO("two requests receive from one socket: their bytes would change places");
   CHECK(client.kernel.waiting() == 0);

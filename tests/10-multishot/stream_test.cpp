@@ -7,7 +7,7 @@
 
 #include "number_stream.hpp"
 
-using course_test::more;
+using course_test::cqe_more;
 using course_test::number_stream;
 using course_test::prepare_numbers;
 using course_test::scene;
@@ -30,10 +30,10 @@ TEST_CASE("10.2 one request brings many items, in order", "[10.2]") {
   REQUIRE(here.kernel.waiting() == 1);
   const ::io_uring_sqe request = here.kernel.take();
   CHECK(request.opcode == IORING_OP_POLL_ADD);
-  here.kernel.answer(request, 1, more);
+  here.kernel.answer(request, 1, cqe_more);
   UNSCOPED_INFO("an item has come and the consumer was not resumed");
   CHECK(here.seen.text == "1");
-  here.kernel.turn({{request.user_data, 2, more}, {request.user_data, 3, more}});
+  here.kernel.turn({{request.user_data, 2, cqe_more}, {request.user_data, 3, cqe_more}});
   CHECK(here.seen.text == "1 2 3");
   UNSCOPED_INFO("the request goes on (IORING_CQE_F_MORE), and a second one was armed beside it");
   CHECK(here.kernel.waiting() == 0);
@@ -47,7 +47,7 @@ TEST_CASE("10.2 the final completion is an item, and the next wait arms again", 
   number_stream numbers{here.source, prepare_numbers{}};
   here.context.spawn(take_some(numbers, 3, here.seen));
   const ::io_uring_sqe first = here.kernel.take();
-  here.kernel.answer(first, 1, more);
+  here.kernel.answer(first, 1, cqe_more);
   here.kernel.answer(first, 2);
   UNSCOPED_INFO("a completion without IORING_CQE_F_MORE is the last one, and still has an item");
   CHECK(here.seen.text == "1 2");
@@ -65,7 +65,7 @@ TEST_CASE("10.2 an error that has F_MORE ends nothing", "[10.2]") {
   number_stream numbers{here.source, prepare_numbers{}};
   here.context.spawn(take_some(numbers, 2, here.seen));
   const ::io_uring_sqe request = here.kernel.take();
-  here.kernel.answer(request, -ECONNABORTED, more);
+  here.kernel.answer(request, -ECONNABORTED, cqe_more);
   CHECK(here.seen.text == "-103");
   UNSCOPED_INFO("F_MORE alone says whether the request goes on, and not res: two are in flight");
   CHECK(here.kernel.waiting() == 0);
@@ -92,9 +92,9 @@ TEST_CASE("10.4 items that come while nobody waits are kept, and taken before a 
   number_stream numbers{here.source, prepare_numbers{}};
   here.context.spawn(take_slowly(here.context, numbers, here.seen));
   const ::io_uring_sqe request = here.kernel.take();
-  here.kernel.answer(request, 1, more);
+  here.kernel.answer(request, 1, cqe_more);
   const ::io_uring_sqe nap = here.kernel.take();
-  here.kernel.turn({{request.user_data, 2, more}, {request.user_data, 3}});
+  here.kernel.turn({{request.user_data, 2, cqe_more}, {request.user_data, 3}});
   CHECK(here.seen.text == "1");
   CHECK(numbers.size() == 2);
   here.kernel.answer(nap, 0);

@@ -38,6 +38,7 @@ using Catch::Matchers::ContainsSubstring;
 using course_test::manual_ring;
 using course_test::noise;
 using course_test::receiver;
+using course_test::socket_number;
 using course_test::test_folder;
 using uring::cancel_source;
 using uring::extent;
@@ -49,7 +50,6 @@ using uring::task;
 
 namespace {
 
-constexpr int socket_number = 99;  // nobody's: no request reaches the kernel
 constexpr std::size_t room = 64 * 1024;
 
 task<> send(io_handle io, file_ref file, extent part, const splice_pipe& pipe, int socket,
@@ -60,7 +60,7 @@ task<> send(io_handle io, file_ref file, extent part, const splice_pipe& pipe, i
 }
 
 // One whose requests the test answers itself.
-struct sending {
+struct splice_sending {
   io_context context;
   manual_ring kernel{context};
   splice_pipe pipe{room};
@@ -103,7 +103,7 @@ struct sending {
 }  // namespace
 
 TEST_CASE("11.4 bytes that have gone into the pipe come out of it before more go in", "[11.4]") {
-  sending test;
+  splice_sending test;
   test.start({0, 2 * room});
   CHECK(test.take() == "in 65536 at 0");
   test.answer(static_cast<std::int32_t>(room));
@@ -119,7 +119,7 @@ TEST_CASE("11.4 bytes that have gone into the pipe come out of it before more go
 }
 
 TEST_CASE("11.4 a short splice is continued where it stopped, on both sides", "[11.4]") {
-  sending test;
+  splice_sending test;
   test.start({1000, 1500});
   CHECK(test.take() == "in 500 at 1000");
   test.answer(300);
@@ -142,7 +142,7 @@ TEST_CASE("11.4 a short splice is continued where it stopped, on both sides", "[
 
 TEST_CASE("11.4 no more is asked for than the part has, and no more than the pipe holds",
           "[11.4]") {
-  sending small;
+  splice_sending small;
   small.start({10, 11});
   CHECK(small.take() == "in 1 at 10");
   small.answer(1);
@@ -150,7 +150,7 @@ TEST_CASE("11.4 no more is asked for than the part has, and no more than the pip
   small.answer(1);
   CHECK(small.ended == "well");
 
-  sending large;
+  splice_sending large;
   large.start({0, std::uint64_t{5} << 32});
   (void)large.take();
   UNSCOPED_INFO("a request's length has 32 bits, and a pipe has less");
@@ -159,7 +159,7 @@ TEST_CASE("11.4 no more is asked for than the part has, and no more than the pip
 
 TEST_CASE("11.4 a splice that was interrupted is made again", "[11.4]") {
   INFO("EINTR and EAGAIN are no failure: nothing was moved, and nothing is lost");
-  sending test;
+  splice_sending test;
   test.start({0, 10});
   for (const int passing : {-EINTR, -EAGAIN}) {
     CHECK(test.take() == "in 10 at 0");
@@ -177,13 +177,13 @@ TEST_CASE("11.4 a splice that was interrupted is made again", "[11.4]") {
 }
 
 TEST_CASE("11.4 an error is thrown, and says on which side", "[11.4]") {
-  sending reading;
+  splice_sending reading;
   reading.start({0, 10});
   CHECK(reading.take() == "in 10 at 0");
   reading.answer(-EIO);
   CHECK_THAT(reading.ended, ContainsSubstring("EIO"));
 
-  sending writing;
+  splice_sending writing;
   writing.start({0, 10});
   CHECK(writing.take() == "in 10 at 0");
   writing.answer(10);
@@ -193,7 +193,7 @@ TEST_CASE("11.4 an error is thrown, and says on which side", "[11.4]") {
 }
 
 TEST_CASE("11.4 a file that has become shorter is an error, and not an endless loop", "[11.4]") {
-  sending test;
+  splice_sending test;
   test.start({0, 100});
   CHECK(test.take() == "in 100 at 0");
   test.answer(60);
@@ -206,7 +206,7 @@ TEST_CASE("11.4 a file that has become shorter is an error, and not an endless l
 }
 
 TEST_CASE("11.4 a registered file is named as such on the side that it is on", "[11.4]") {
-  sending test;
+  splice_sending test;
   test.start({0, 10}, {.number = 7, .flags = IOSQE_FIXED_FILE});
   CHECK(test.take() == "in 10 at 0");
   UNSCOPED_INFO("the slot is the side that splice takes from; IOSQE_FIXED_FILE is about the other");

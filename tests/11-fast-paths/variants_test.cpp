@@ -28,6 +28,7 @@ using course_test::finished_program;
 using course_test::manual_ring;
 using course_test::program;
 using course_test::run_program;
+using course_test::socket_number;
 using uring::buffer_options;
 using uring::cancel_source;
 using uring::echo_function;
@@ -37,7 +38,6 @@ using uring::task;
 
 namespace {
 
-constexpr int socket_number = 99;  // nobody's: no request reaches the kernel
 constexpr std::uint32_t and_more = IORING_CQE_F_MORE;
 constexpr std::uint32_t is_notification = IORING_CQE_F_NOTIF;
 

@@ -35,8 +35,10 @@
 #include "zero_copy.hpp"
 
 using namespace std::chrono_literals;
+using course_test::cqe_more;
 using course_test::manual_ring;
 using course_test::receiver;
+using course_test::socket_number;
 using course_test::socket_pair;
 using uring::cancel_source;
 using uring::io_context;
@@ -46,30 +48,28 @@ using uring::zero_copy_sent;
 
 namespace {
 
-constexpr int socket_number = 99;  // nobody's: no request reaches the kernel
-constexpr std::uint32_t more = IORING_CQE_F_MORE;
 constexpr std::uint32_t notification = IORING_CQE_F_NOTIF;
 
-struct ending {
+struct send_ending {
   bool has_ended = false;
   int res = 0;
   bool was_copied = false;
 };
 
 task<> send(io_handle io, int socket, std::span<const std::byte> bytes, unsigned flags,
-            ending& into) {
+            send_ending& into) {
   const zero_copy_sent sent = co_await uring::send_zc_op{io, socket, bytes, flags};
   into = {true, sent.result ? sent.result.fd() : -sent.result.error(), sent.was_copied};
 }
 
 // One whose completions the test brings.
-struct sending {
+struct zero_copy_sending {
   io_context context;
   manual_ring kernel{context};
   std::array<std::byte, 100> bytes{};
-  ending ended;
+  send_ending ended;
 
-  explicit sending(unsigned flags = 0) {
+  explicit zero_copy_sending(unsigned flags = 0) {
     context.spawn(send(context, socket_number, bytes, flags, ended));
     const ::io_uring_sqe sqe = kernel.take();
     request = {sqe.user_data, sqe.msg_flags, sqe.ioprio, sqe.opcode};
@@ -103,10 +103,10 @@ std::string receive(int socket, std::size_t bytes) {
 }  // namespace
 
 TEST_CASE("11.5 the frame goes on after the notification, with the count of the send", "[11.5]") {
-  sending test;
+  zero_copy_sending test;
   CHECK(test.request.opcode == IORING_OP_SEND_ZC);
   CHECK(test.request.msg_flags == MSG_NOSIGNAL);
-  test.answer(60, more);
+  test.answer(60, cqe_more);
   UNSCOPED_INFO("the first completion has IORING_CQE_F_MORE: the bytes are still the kernel's");
   REQUIRE_FALSE(test.ended.has_ended);
   CHECK(test.context.in_flight() == 1);
@@ -120,15 +120,15 @@ TEST_CASE("11.5 the frame goes on after the notification, with the count of the 
 }
 
 TEST_CASE("11.5 both completions may come in one turn", "[11.5]") {
-  sending test;
+  zero_copy_sending test;
   test.kernel.turn(
-      {{test.request.user_data, 100, more}, {test.request.user_data, 0, notification}});
+      {{test.request.user_data, 100, cqe_more}, {test.request.user_data, 0, notification}});
   REQUIRE(test.ended.has_ended);
   CHECK(test.ended.res == 100);
 }
 
 TEST_CASE("11.5 a send that fails at once has one completion", "[11.5]") {
-  sending test;
+  zero_copy_sending test;
   test.answer(-EINVAL);
   UNSCOPED_INFO(
       "there is no IORING_CQE_F_MORE, so no notification follows: a wait for it never ends");
@@ -138,8 +138,8 @@ TEST_CASE("11.5 a send that fails at once has one completion", "[11.5]") {
 
 TEST_CASE("11.5 a send that fails may have a notification all the same", "[11.5]") {
   for (const int error : {-EPIPE, -ECONNRESET, -ECANCELED, -ENOMEM}) {
-    sending test;
-    test.answer(error, more);
+    zero_copy_sending test;
+    test.answer(error, cqe_more);
     UNSCOPED_INFO("an error with IORING_CQE_F_MORE: the kernel still has a part of the bytes");
     REQUIRE_FALSE(test.ended.has_ended);
     test.answer(0, notification);
@@ -149,17 +149,17 @@ TEST_CASE("11.5 a send that fails may have a notification all the same", "[11.5]
 }
 
 TEST_CASE("11.5 the notification says whether the bytes were copied, and nothing else", "[11.5]") {
-  sending copied{uring::report_usage};
+  zero_copy_sending copied{uring::report_usage};
   CHECK((copied.request.ioprio & uring::report_usage) != 0);
-  copied.answer(100, more);
+  copied.answer(100, cqe_more);
   copied.answer(static_cast<std::int32_t>(uring::usage_copied), notification);
   REQUIRE(copied.ended.has_ended);
   UNSCOPED_INFO("as a number usage_copied is negative, and no error");
   CHECK(copied.ended.res == 100);
   CHECK(copied.ended.was_copied);
 
-  sending kept{uring::report_usage};
-  kept.answer(100, more);
+  zero_copy_sending kept{uring::report_usage};
+  kept.answer(100, cqe_more);
   kept.answer(0, notification);
   REQUIRE(kept.ended.has_ended);
   CHECK_FALSE(kept.ended.was_copied);
@@ -170,18 +170,18 @@ TEST_CASE("11.5 a canceled source starts no send", "[11.5]") {
   manual_ring kernel{context};
   cancel_source source{context};
   source.cancel();
-  ending before;
+  send_ending before;
   context.spawn(send(source, socket_number, {}, 0, before));
   CHECK(before.has_ended);
   CHECK(before.res == -ECANCELED);
   CHECK(kernel.waiting() == 0);
 
   cancel_source open{context};
-  ending ended;
+  send_ending ended;
   std::array<std::byte, 8> bytes{};
   context.spawn(send(open, socket_number, bytes, 0, ended));
   const ::io_uring_sqe request = kernel.take();
-  kernel.answer(request, 8, more);
+  kernel.answer(request, 8, cqe_more);
   kernel.answer(request, 0, notification);
   REQUIRE(ended.has_ended);
   CHECK(ended.res == 8);
@@ -189,7 +189,7 @@ TEST_CASE("11.5 a canceled source starts no send", "[11.5]") {
 
 TEST_CASE("11.5 a send from a registered buffer names it", "[11.5]") {
   struct check {
-    static task<> send(io_context& context, uring::fixed_buffer buffer, ending& into) {
+    static task<> send(io_context& context, uring::fixed_buffer buffer, send_ending& into) {
       const zero_copy_sent sent = co_await uring::send_zc_op{context, socket_number, buffer};
       into = {true, static_cast<int>(sent.result.count()), sent.was_copied};
     }
@@ -197,12 +197,12 @@ TEST_CASE("11.5 a send from a registered buffer names it", "[11.5]") {
   io_context context;
   manual_ring kernel{context};
   std::array<std::byte, 8> bytes{};
-  ending ended;
+  send_ending ended;
   context.spawn(check::send(context, {.bytes = bytes, .index = 5}, ended));
   const ::io_uring_sqe request = kernel.take();
   CHECK((request.ioprio & IORING_RECVSEND_FIXED_BUF) != 0);
   CHECK(request.buf_index == 5);
-  kernel.turn({{request.user_data, 8, more}, {request.user_data, 0, notification}});
+  kernel.turn({{request.user_data, 8, cqe_more}, {request.user_data, 0, notification}});
   CHECK(ended.res == 8);
 }
 
@@ -245,7 +245,7 @@ TEST_CASE("11.5 an error of the real kernel is the result", "[11.5]") {
   course_test::require_feature("send_zc");
   io_context context;
   std::array<std::byte, 8> bytes{};
-  ending ended;
+  send_ending ended;
   context.run(send(context, -1, bytes, 0, ended));
   CHECK(ended.res == -EBADF);
   const socket_pair local = course_test::unix_pair();

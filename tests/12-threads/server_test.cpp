@@ -36,7 +36,7 @@ using course_test::watchdog;
 
 namespace {
 
-constexpr std::size_t workers = 4;
+constexpr std::size_t worker_count = 4;
 
 // What --report says: a count for each worker.
 std::vector<std::size_t> clients_of(const std::string& report) {
@@ -51,7 +51,7 @@ std::vector<std::size_t> clients_of(const std::string& report) {
 
 // Serves so many clients at the same time, each of which gets an echo; and what it reports then.
 std::vector<std::size_t> serve(std::size_t clients, std::vector<std::string> flags) {
-  flags.insert(flags.end(), {"--threads", std::to_string(workers), "--report"});
+  flags.insert(flags.end(), {"--threads", std::to_string(worker_count), "--report"});
   server_process server{course_test::program("12-server"), flags};
   {
     auto crowd = course_test::connect_many(server.port(), clients);
@@ -80,7 +80,7 @@ void come_and_go(std::uint16_t port, std::atomic<bool>& enough) {
 
 TEST_CASE("12 every worker has clients, and none is served twice") {
   const std::vector<std::size_t> counts = serve(200, {});
-  REQUIRE(counts.size() == workers);
+  REQUIRE(counts.size() == worker_count);
   std::size_t all = 0;
   for (const std::size_t each : counts) {
     UNSCOPED_INFO("of 200 clients the kernel's hash has given none to this worker");
@@ -95,13 +95,14 @@ TEST_CASE("12.3 a server whose one worker deals gives each of them the same numb
   course_test::require_feature("sqpoll");
   for (const char* ring_flags : {"default", "defer", "sqpoll"}) {
     const auto counts = serve(200, {"--hand-over", "--ring-flags", ring_flags});
-    CHECK(counts == std::vector<std::size_t>(workers, 200 / workers));
+    CHECK(counts == std::vector<std::size_t>(worker_count, 200 / worker_count));
   }
 }
 
 TEST_CASE("12 only the main thread takes SIGTERM") {
-  const server_process server{course_test::program("12-server"),
-                              {"--threads", std::to_string(workers), "--ring-flags", "default"}};
+  const server_process server{
+      course_test::program("12-server"),
+      {"--threads", std::to_string(worker_count), "--ring-flags", "default"}};
   const auto is_restored = [&] { return !course_test::signal_blocked(server.pid(), SIGTERM); };
   REQUIRE(course_test::eventually(course_test::step_deadline, is_restored));
   for (const ::pid_t thread : course_test::thread_ids(server.pid())) {

@@ -80,12 +80,12 @@ decoded decode_chunks(std::string_view sent, std::size_t piece = 1000,
   return decode(chunked, sent, piece, limits);
 }
 
-constexpr int depends_on_the_cut = -1;
+constexpr int chunks_depend_on_the_cut = -1;
 
 // The status of a refusal, or 0, if it is the same in one piece and byte by byte.
 int status_of_chunks(std::string_view sent, const request_limits& limits = {}) {
   const int at_once = decode_chunks(sent, sent.size() + 1, limits).status;
-  return decode_chunks(sent, 1, limits).status == at_once ? at_once : depends_on_the_cut;
+  return decode_chunks(sent, 1, limits).status == at_once ? at_once : chunks_depend_on_the_cut;
 }
 
 }  // namespace

@@ -38,8 +38,6 @@ using uring::http::limit_clock;
 
 namespace {
 
-const std::vector<std::string> no_cache{"--cache-bytes-max", "0"};
-
 // A connection inside the test, which decides what time its limits see.
 class connection_by_hand {
  public:

@@ -13,8 +13,6 @@ using course_test::site_server;
 namespace {
 
 // So that these need no cache.
-const std::vector<std::string> no_cache{"--cache-bytes-max", "0"};
-
 }  // namespace
 
 TEST_CASE("14.2 methods, and the bodies that come with them", "[14.2]") {

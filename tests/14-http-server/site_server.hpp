@@ -15,6 +15,8 @@
 
 namespace course_test {
 
+inline const std::vector<std::string> no_cache{"--cache-bytes-max", "0"};  // of a site_server
+
 class site_server {
  public:
   explicit site_server(const std::vector<std::string>& arguments = {},

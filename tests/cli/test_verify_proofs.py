@@ -26,6 +26,7 @@ from course_tool.verify import (
     style,
     suites,
     sync,
+    tidy_units,
     trees,
     variants,
 )
@@ -575,7 +576,7 @@ def test_clang_tidy_is_not_asked_again_about_what_it_found_clean(
     files = [tmp_path / "good.cpp", tmp_path / "bad.cpp"]
     files[0].write_text("clean\n")
     files[1].write_text("dirty\n")
-    commands = [{"file": str(file), "command": "c++"} for file in files]
+    commands = [{"file": str(file), "command": "c++ -o a.o"} for file in files]
     monkeypatch.setattr(style, "solution_commands", lambda: commands)
     monkeypatch.setattr(style, "_alone", lambda: trees.BuildFolder("alone"))
     monkeypatch.setattr(style, "with_headers", lambda name: Path(ROOT / name).read_text())
@@ -586,6 +587,31 @@ def test_clang_tidy_is_not_asked_again_about_what_it_found_clean(
     assert style.prove_tidy(context(False, tmp_path)).proved == 1, "known to be clean"
     files[0].write_text("dirty too\n")
     assert len(style.prove_tidy(context(False, tmp_path)).failures) == 2, "it has changed since"
+
+
+def test_clang_tidy_reads_a_chapters_tests_as_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tidy_units, "ROOT", tmp_path)
+    chapter = tmp_path / "tests" / "01-echo"
+    chapter.mkdir(parents=True)
+    for name, text in (("a_test.cpp", "one\ntwo\n"), ("b_test.cpp", "three"), ("main.cpp", "")):
+        (chapter / name).write_text(text)
+    commands = [
+        {"file": str(chapter / name), "command": f"c++ -Ix -o {name}.o -c {name}"}
+        for name in ("b_test.cpp", "main.cpp", "a_test.cpp")
+    ]
+    tests, alone = tidy_units.tidy_units(commands)
+    assert (tests.name, alone.name) == ("01-echo-from-a_test.cpp", "main.cpp")
+    assert alone.arguments(tmp_path, tmp_path)[-1] == chapter / "main.cpp"
+    checks, joined, *flags = tests.arguments(tmp_path, tmp_path / "joined")
+    assert joined.read_text() == "one\ntwo\nthree\n"
+    assert str(checks).startswith("--checks=-") and flags[:2] == ["--", "-Ix"]
+    assert flags[-2:] == ["-iquote", str(chapter)]
+    found = "tests/01-echo/b_test.cpp:1: it is odd"
+    assert tests.first_finding(f"{joined}:3:7: error: it is odd\n") == found
+    there = f"{tmp_path}/common/x.hpp:9:1: warning: too"
+    assert tests.first_finding(there) == "common/x.hpp:9: too"
 
 
 def test_without_the_pinned_clang_tidy_the_systems_takes_its_place(

@@ -18,7 +18,7 @@
 namespace course_test {
 namespace {
 
-struct script {
+struct call_script {
   std::atomic<int> accept_error = 0;
   std::atomic<std::size_t> accept_failures_max = 0;
   std::atomic<std::size_t> accept_failures = 0;
@@ -38,7 +38,7 @@ struct script {
   std::atomic<std::size_t> list_changes_without = 0;
   std::atomic<std::size_t> receives_with = 0;
 };
-script now;
+call_script now;
 
 thread_local int mutexes_held = 0;
 thread_local bool is_watcher = false;

@@ -17,12 +17,12 @@ struct performance {
   std::optional<std::chrono::milliseconds> last_limit = {};
 };
 
-std::optional<performance> now;
+std::optional<performance> on_stage;
 std::optional<poller_pace> poller;
 
 int submit_early(::io_uring& ring) {
   const std::vector<::io_uring_sqe> taken = take_prepared(ring);
-  now->submitted_early.insert(now->submitted_early.end(), taken.begin(), taken.end());
+  on_stage->submitted_early.insert(on_stage->submitted_early.end(), taken.begin(), taken.end());
   return static_cast<int>(taken.size());
 }
 
@@ -44,13 +44,13 @@ void complete(::io_uring& ring, const scripted_answer& answer) {
 
 int turn(::io_uring& ring) {
   const int submitted_now = submit_early(ring);
-  const auto answers = now->play(std::exchange(now->submitted_early, {}));
-  now->silent_turns = answers.empty() ? now->silent_turns + 1 : 0;
-  if (now->silent_turns > 1) {
+  const auto answers = on_stage->play(std::exchange(on_stage->submitted_early, {}));
+  on_stage->silent_turns = answers.empty() ? on_stage->silent_turns + 1 : 0;
+  if (on_stage->silent_turns > 1) {
     throw std::logic_error{"the loop waits for a completion that the script does not give"};
   }
   for (const scripted_answer& each : answers) complete(ring, each);
-  const int failure = std::exchange(now->next_failure, 0);
+  const int failure = std::exchange(on_stage->next_failure, 0);
   return failure == 0 ? submitted_now : -failure;
 }
 
@@ -72,23 +72,23 @@ std::vector<::io_uring_sqe> take_prepared(::io_uring& ring) {
 }
 
 scripted_ring::scripted_ring(script play) {
-  now = performance{.play = std::move(play)};
+  on_stage = performance{.play = std::move(play)};
 }
 
 scripted_ring::~scripted_ring() {
-  now.reset();
+  on_stage.reset();
 }
 
 void scripted_ring::fail_next_wait(int error) {
-  now->next_failure = error;
+  on_stage->next_failure = error;
 }
 
 int scripted_ring::system_calls() const {
-  return now->system_calls;
+  return on_stage->system_calls;
 }
 
 std::optional<std::chrono::milliseconds> scripted_ring::last_limit() const {
-  return now->last_limit;
+  return on_stage->last_limit;
 }
 
 scripted_poller::scripted_poller(poller_pace pace) {
@@ -115,17 +115,17 @@ int our_poller_wait(::io_uring*) asm("__wrap___io_uring_sqring_wait");
 int our_submit(::io_uring* ring) {
   using namespace course_test;
   if (poller) return submit_to_poller(*ring);
-  if (!now) return real_submit(ring);
-  ++now->system_calls;
+  if (!on_stage) return real_submit(ring);
+  ++on_stage->system_calls;
   return submit_early(*ring);
 }
 
 int our_wait(::io_uring* ring, ::io_uring_cqe** first, unsigned count, ::__kernel_timespec* limit,
              ::sigset_t* mask) {
   using namespace course_test;
-  if (!now) return real_wait(ring, first, count, limit, mask);
-  ++now->system_calls;
-  now->last_limit = to_duration(limit);
+  if (!on_stage) return real_wait(ring, first, count, limit, mask);
+  ++on_stage->system_calls;
+  on_stage->last_limit = to_duration(limit);
   return turn(*ring);
 }
 

@@ -28,6 +28,9 @@ struct scripted_answer {
   std::uint32_t flags = 0;
 };
 
+inline constexpr std::uint32_t cqe_more = IORING_CQE_F_MORE;
+inline constexpr int socket_number = 99;  // nobody's: no request reaches the kernel
+
 // The flags of a completion whose bytes lie in this buffer of a pool.
 [[nodiscard]] constexpr std::uint32_t in_buffer(std::uint16_t buffer_id) noexcept {
   return IORING_CQE_F_BUFFER | std::uint32_t{buffer_id} << IORING_CQE_BUFFER_SHIFT;

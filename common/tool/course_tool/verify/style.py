@@ -25,6 +25,7 @@ from course_tool.verify.sources import (
     listed_files,
     read_sources,
 )
+from course_tool.verify.tidy_units import TidyUnit, tidy_units
 from course_tool.verify.trees import BuildFolder
 
 RULES: tuple[Rule, ...] = (
@@ -172,26 +173,20 @@ def prove_tidy(context: Context) -> Outcome:
     database = _alone().path
     settings = (ROOT / ".clang-tidy").read_text(encoding="utf-8")
     memory = Memory(context, "tidy", tidy, clang_tidy.VERSION, settings)
-    commands = {Path(each["file"]): each["command"] for each in solution_commands()}
 
-    def problem(file: Path) -> str | None:
-        content = commands[file], with_headers(relative(file))
-        if memory.holds(*content):
-            return None
-        args = [tidy, "-p", database, "--quiet", "--extra-arg=-Wno-unknown-warning-option", file]
-        finished = processes.run(args, timeout_s=TIDY_TIMEOUT_S)
-        said = finished.stdout + finished.stderr
-        if finished.returncode == 0:
+    def problem(unit: TidyUnit) -> str | None:
+        content = *unit.flags, *(with_headers(relative(file)) for file in unit.files)
+        if not memory.holds(*content):
+            args = [tidy, "--quiet", *unit.arguments(database, context.work / "joined")]
+            finished = processes.run(args, timeout_s=TIDY_TIMEOUT_S)
+            if finished.returncode != 0:
+                said = finished.stdout + finished.stderr
+                log = context.write_log(f"tidy-{unit.name}", said)
+                return f"{unit.first_finding(said)} (see {log})"
             memory.remember(*content)
-            return None
-        log = context.write_log(f"tidy-{file.name}", said)
-        return f"{_first_finding(said)} (see {log})"
+        outcome.proved += len(unit.files) - 1  # check_all() counts the unit
+        return None
 
-    check_all(outcome, "clang-tidy", sorted(commands), problem)
+    check_all(outcome, "clang-tidy", tidy_units(solution_commands()), problem)
     memory.note(outcome)
     return outcome
-
-
-def _first_finding(said: str) -> str:
-    found = re.search(r"^(\S.*?:\d+):\d+: (?:error|warning): (.*)$", said, re.MULTILINE)
-    return f"{found[1].replace(f'{ROOT}/', '')}: {found[2]}" if found else said.strip()[:300]
