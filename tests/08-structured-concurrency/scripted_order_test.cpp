@@ -8,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <chrono>
+#include <coroutine>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -287,6 +288,48 @@ TEST_CASE("08.4 the request is linked, and its timespec lives where the request 
   const std::uint64_t limit = submitted[1].addr;
   CHECK((limit > part ? limit - part : part - limit) < 1024);
   CHECK(seconds == 1);
+}
+
+TEST_CASE("08.4 what a request points at lives until the kernel has read it", "[08.4]") {
+  struct check {
+    static task<> wait(io_context& context) {
+      (void)co_await uring::with_deadline(uring::timeout_op(context, 7s), 9s);
+    }
+  };
+  std::uint64_t distance = ~0ULL;
+  std::int64_t seconds = 0;
+  const scripted_ring kernel{[&](const std::vector<::io_uring_sqe>& now) {
+    std::vector<scripted_answer> answers;
+    for (const ::io_uring_sqe& each : now) {
+      if (each.opcode == IORING_OP_TIMEOUT) {  // its prepare() holds the timespec
+        distance = std::max(each.addr, each.user_data) - std::min(each.addr, each.user_data);
+        if (distance < 1024) {
+          seconds = reinterpret_cast<const ::__kernel_timespec*>(each.addr)->tv_sec;
+        }
+      }
+      answers.push_back({each.user_data, each.opcode == deadline ? -ECANCELED : -ETIME});
+    }
+    return answers;
+  }};
+  io_context context;
+  context.run(check::wait(context));
+  UNSCOPED_INFO(
+      "the request points into a copy of request_.prepare, which is gone when the kernel reads it: "
+      "call request_.prepare itself, and no copy (with_flags() makes one)");
+  CHECK(distance < 1024);
+  CHECK(seconds == 7);
+}
+
+TEST_CASE("08.4 after close() the coroutine stays suspended", "[08.4]") {
+  uring::io_queue queue;
+  REQUIRE(queue.close());
+  std::array<std::byte, 8> buffer;
+  auto late = uring::with_deadline(uring::recv_op(queue, socket_number, buffer), 1s);
+  UNSCOPED_INFO(
+      "frames are being destroyed, and this one went on. A closed queue starts neither the request "
+      "nor the timeout, and start_both() still returns true: only a refusal by request_.io.start() "
+      "makes it false");
+  CHECK(late.await_suspend(std::noop_coroutine()));
 }
 
 TEST_CASE("08.4 a request keeps the flags that it had", "[08.4]") {

@@ -127,7 +127,9 @@ TEST_CASE("08.2 an exception of the winner is thrown when the losers have ended"
   };
   io_context context;
   int canceled = 0;
-  UNSCOPED_INFO("a task that fails first has ended first");
+  UNSCOPED_INFO(
+      "a task that throws first has ended first, too. If every task waits, the losers were not "
+      "canceled: cancel them however the first task ended");
   CHECK(context.run(check::what_it_throws(context, canceled)) == "the winner's");
   CHECK(canceled == 1);
 }
