@@ -162,6 +162,29 @@ TEST_CASE("01.1 a listen that fails is an error that names it, and leaves no des
   CHECK(fds.leaked() == "");
 }
 
+TEST_CASE("01.1 an option that is refused is an error, and leaves no descriptor behind", "[01.1]") {
+  (void)open_listener();  // which says so if another call fails
+  for (const int level : {int{SOL_SOCKET}, int{IPPROTO_TCP}}) {
+    const course_test::fd_scope fds;
+    background<void> opening{[level] {
+                               course_test::refuse_setsockopt(level, ENOPROTOOPT);
+                               course_test::refuse_listen(EADDRINUSE);
+                               (void)blocking::open_listener("127.0.0.1", 0);
+                             },
+                             [] {}};
+    REQUIRE(opening.finished());
+    UNSCOPED_INFO(
+        "setsockopt() fails here, and then listen(). If the error is that of listen(): was the "
+        "option set without set_option(), which checks the call? Or after listen()? Then a client "
+        "that comes in between has a socket without the option");
+    CHECK_THROWS_MATCHES(
+        opening.get(), std::system_error,
+        MessageMatches(ContainsSubstring("setsockopt") && ContainsSubstring("ENOPROTOOPT")));
+    UNSCOPED_INFO("an option failed and the socket is still open: put it into a unique_fd at once");
+    CHECK(fds.leaked() == "");
+  }
+}
+
 TEST_CASE("01.1 the port can be listened on again while old connections wind down", "[01.1]") {
   std::uint16_t port = 0;
   {
@@ -221,4 +244,15 @@ TEST_CASE("01.1 the listener is not handed down to child programs", "[01.1]") {
   const common::unique_fd listener = open_listener();
   UNSCOPED_INFO("the socket survives exec(): pass SOCK_STREAM | SOCK_CLOEXEC to socket()");
   CHECK((::fcntl(listener.get(), F_GETFD) & FD_CLOEXEC) == FD_CLOEXEC);
+  background<bool> without_fcntl{[] {
+                                   course_test::refuse_fcntl(F_SETFD, EPERM);
+                                   const auto other = blocking::open_listener("127.0.0.1", 0);
+                                   return (::fcntl(other.get(), F_GETFD) & FD_CLOEXEC) != 0;
+                                 },
+                                 [] {}};
+  REQUIRE(without_fcntl.finished());
+  UNSCOPED_INFO(
+      "fcntl() sets the flag when the socket is there already, and another thread may call fork() "
+      "and exec() in between: pass SOCK_CLOEXEC to socket()");
+  CHECK(without_fcntl.get());
 }

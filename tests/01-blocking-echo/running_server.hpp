@@ -104,8 +104,9 @@ class running_server {
     if (!served) {
       FAIL(
           "the first client has no echo: are the tests of 01.2 and 01.3 green, and does converse() "
-          "call echo_until_eof? Was `client` moved into its entry? If a second unique_fd is made "
-          "of client.get(), the first one closes the socket");
+          "call echo_until_eof? Was `client` moved into its entry before the thread starts? If a "
+          "second unique_fd is made of client.get(), the first one closes the socket. Does run() "
+          "hold mutex_ when it calls start_session(), which locks it?");
     }
     first.shutdown_write();
     if (first.wait_for_end(step_deadline) == ending::still_open) {

@@ -75,6 +75,10 @@ TEST_CASE("01.4 an accepted socket is not handed down to child programs", "[01.4
   REQUIRE(peer.echo("x") == "x");
   UNSCOPED_INFO("the client's socket survives exec(): pass SOCK_CLOEXEC to accept4()");
   CHECK(inheritable_sockets() == before);
+  UNSCOPED_INFO(
+      "between accept() and fcntl() another thread may call fork() and exec(), and the child keeps "
+      "the socket: accept4() sets the flag when it makes the socket");
+  CHECK((course_test::last_accept_flags() & SOCK_CLOEXEC) == SOCK_CLOEXEC);
 }
 
 TEST_CASE("01.4 an accepted socket blocks, because its thread may sleep", "[01.4]") {
@@ -254,7 +258,9 @@ TEST_CASE("01.4 a client for whom there is no thread is dropped, and the others 
     CHECK(end != course_test::ending::still_open);
   }
   CHECK(steady.echo("after") == "after");
-  UNSCOPED_INFO("there are threads again, and no client is accepted");
+  UNSCOPED_INFO(
+      "there are threads again, and no client is accepted. Is mutex_ still locked after drop()? "
+      "wait_for_a_session_to_end() locks it itself, and so does every session that ends");
   CHECK_NOTHROW(client{server.port()}.echo("and now?"));
 }
 
@@ -322,7 +328,8 @@ TEST_CASE("01.4 the list of sessions changes under the mutex alone", "[01.4]") {
   CHECK(client{server.port()}.echo("x") == "x");
   UNSCOPED_INFO(
       "sessions_ was changed without mutex_, and a session that ends at that moment changes it, "
-      "too: lock before the insert");
+      "too: lock before the insert. If you do, has the lock a name? `std::lock_guard{mutex_};` is "
+      "gone again at its semicolon");
   CHECK(watch.list_changes_without() == 0);
 }
 

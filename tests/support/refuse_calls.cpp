@@ -80,4 +80,12 @@ void refuse_listen(int error) {
   refuse_call(__NR_listen, error);
 }
 
+void refuse_setsockopt(int level, int error) {
+  refuse_call_with(__NR_setsockopt, static_cast<std::uint32_t>(level), error);
+}
+
+void refuse_fcntl(int command, int error) {
+  refuse_call_with(__NR_fcntl, static_cast<std::uint32_t>(command), error);
+}
+
 }  // namespace course_test

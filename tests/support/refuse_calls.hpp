@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A kernel that refuses io_uring, room in epoll, or listen() to one thread.
+// A kernel that refuses io_uring, room in epoll, or a socket's calls to one thread.
 // Lifetime the filter stays until its thread has ended; programs that the thread starts inherit it.
 // Threads  only the calling one is filtered, so call it in a thread or in a child of your own.
 // Errors   std::system_error if the kernel refuses the filter.
@@ -23,5 +23,9 @@ void refuse_epoll_ctl(int operation, int error);
 
 // The same for listen: with EADDRINUSE, another socket listens on the port since our bind.
 void refuse_listen(int error);
+
+// The same for the socket options of one level, and for one command of fcntl.
+void refuse_setsockopt(int level, int error);
+void refuse_fcntl(int command, int error);
 
 }  // namespace course_test
