@@ -46,7 +46,8 @@ class thread_server {
   // these:
   // - try_again: this client is gone, or a signal came. Accept the next client.
   // - out_of_descriptors: call wait_for_a_session_to_end(), and accept again.
-  // - listener_broken: call common::throw_errno("accept").
+  // - listener_broken: call common::throw_errno("accept"). (classify_accept_errno() and stopping_
+  //   do not change errno.)
   // nothing_waiting never occurs, because accept4() blocks. After stop(), accept4() fails with
   // EINVAL, as if the listener were broken, or with EMFILE. So look at stopping_ after every
   // failure, before you throw. If stopping_ is true, return from run(). A client that was accepted
