@@ -269,7 +269,7 @@ def show_next(chapter: Chapter, only: Task | None, *, students: bool) -> None:
     elif students:
         console.out.print(
             f"Chapter {number} is green, every test of it: well done. "
-            f"Next, its checkpoint: ./course bench {number}",
+            f"Go on with the page, up to its checkpoint: ./course bench {number}",
             style="bold green",
         )
     else:

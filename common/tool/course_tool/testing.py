@@ -61,7 +61,8 @@ def find_request(chapter: str, task: str | None, preset: str, verbose: bool) -> 
     if preset.endswith("tsan") and not found.suits_tsan:
         raise CourseError(
             f"ThreadSanitizer does not see the kernel's side of a ring, and so would report races "
-            f"in chapter {found.number} that are none. --sanitize looks at its memory."
+            f"in chapter {found.number} that are none. --sanitize looks at its memory. If the page "
+            "has tests for ThreadSanitizer, it shows their command."
         )
     return Request(found, preset, None if task is None else find_task_of(found, task), verbose)
 
