@@ -33,8 +33,9 @@ enum class behavior {
   faithful,
   in_pieces,
   corrupting,
-  repeating,  // the first message, for ever
-  leaving,    // after the first echo
+  corrupting_first,  // and no other
+  repeating,         // the first message, for ever
+  leaving,           // after the first echo
 };
 
 // Serves one connection in the test's own io_context: reads a message whole, counts it, answers.
@@ -49,7 +50,9 @@ asio::awaitable<void> serve_one(asio::ip::tcp::acceptor& acceptor, behavior how,
     ++messages;
     if (first.empty()) first = bytes;
     if (how == behavior::repeating) bytes = first;
-    if (how == behavior::corrupting) bytes.back() = static_cast<unsigned char>(~bytes.back());
+    if (how == behavior::corrupting || (how == behavior::corrupting_first && messages == 1)) {
+      bytes.back() = static_cast<unsigned char>(~bytes.back());
+    }
     const std::size_t piece = how == behavior::in_pieces ? 1 : bytes.size();
     for (std::size_t at = 0; at < bytes.size(); at += piece) {
       co_await asio::async_write(socket, asio::buffer(bytes.data() + at, piece),
@@ -155,6 +158,8 @@ TEST_CASE("03.4 an echo that differs is an error", "[03.4]") {
       "compare the reply with the message, all of it (size(), not sizeof), and throw "
       "std::runtime_error");
   CHECK_THROWS_AS(talk_to(behavior::corrupting, 3, 512), std::runtime_error);
+  UNSCOPED_INFO("the first echo of three differed, and nobody saw it: compare inside the loop");
+  CHECK_THROWS_AS(talk_to(behavior::corrupting_first, 3, 512), std::runtime_error);
   UNSCOPED_INFO("fill() each message anew: the server answered with an old one, and nobody saw it");
   CHECK_THROWS_AS(talk_to(behavior::repeating, 3, 512), std::runtime_error);
 }
