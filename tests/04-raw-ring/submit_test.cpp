@@ -295,7 +295,7 @@ TEST_CASE("04.3 completions that were not reaped yet count as waited for", "[04.
     CHECK(ring->submit_and_wait(1) == entered::ok);
   }
   UNSCOPED_INFO(
-      "one CQE was there, and submit_and_wait(1) waited for a second: the kernel counts those that "
+      "one CQE was there, and submit_and_wait(1) waited for another: the kernel counts those that "
       "you have not reaped, so pass `wanted` on unchanged");
   CHECK_FALSE(relieved);
 }
