@@ -48,7 +48,10 @@ struct fake_ring {
   // Throws if the array names no SQE; a Catch2 macro would not do, as threads call this.
   ::io_uring_sqe take() {
     const std::uint32_t slot = array[sq_head % sq_entries];
-    if (slot == garbage) throw std::out_of_range{"this entry of the SQ array was not written"};
+    if (slot == garbage) {
+      throw std::out_of_range{
+          "this entry of the SQ array was not written: the slot of an index is index & mask"};
+    }
     if (slot >= sq_entries) {
       throw std::out_of_range{"the SQ array holds a slot's number, not an index: " +
                               std::to_string(slot) + " is none of the 4 SQEs"};

@@ -146,6 +146,10 @@ TEST_CASE("04.4 completions that do not fit stay for the next time", "[04.4]") {
   fake_ring fake;
   uring::raw_ring ring{fake.view()};
   for (std::uint64_t i = 0; i < 5; ++i) fake.complete(i, 0);
+  UNSCOPED_INFO("`into` may be empty: ask whether it has room before each copy, not after it");
+  REQUIRE(ring.reap({}) == 0);
+  UNSCOPED_INFO("give back only what was copied: here that is nothing");
+  CHECK(fake.cq_head == 0);
   std::array<raw_completion, 3> into{};
   REQUIRE(ring.reap(into) == 3);
   UNSCOPED_INFO("give back only what was copied: the head moves by three");
@@ -186,7 +190,9 @@ TEST_CASE("04.4 completions go on past the wrap of the index", "[04.4]") {
   for (std::uint64_t round = 0; round < 5; ++round) {
     for (std::uint64_t i = 0; i < 6; ++i) fake.complete(10 * round + i, 0);
     std::array<raw_completion, 6> into{};
-    UNSCOPED_INFO("after 0xffffffff comes 0: ask whether head and tail differ, not which is less");
+    UNSCOPED_INFO(
+        "an index is not a slot: index & mask is. And after 0xffffffff comes 0: ask whether head "
+        "and tail differ, not which is less");
     REQUIRE(ring.reap(into) == 6);
     UNSCOPED_INFO("an index is not a slot: index & mask is");
     CHECK((into[0].user_data == 10 * round && into[5].user_data == 10 * round + 5));
@@ -330,11 +336,16 @@ TEST_CASE("04.4 waiting submits the SQEs that were taken, and waits for a comple
 TEST_CASE("04.4 waiting takes a completion that is there already", "[04.4]") {
   fake_ring fake;  // a ring whose descriptor is -1: entering it would throw
   uring::raw_ring ring{fake.view()};
+  REQUIRE(ring.try_get_sqe() != nullptr);
   fake.complete(3, 0);
   raw_completion next;
   UNSCOPED_INFO("reap first: only an empty queue is a reason to enter the kernel");
   REQUIRE_NOTHROW(next = ring.wait());
   CHECK(next.user_data == 3);
+  UNSCOPED_INFO(
+      "a completion was there, and wait() published an SQE: submit_and_wait() publishes, and you "
+      "need that only if no completion is there");
+  CHECK(fake.sq_tail == 0);
 }
 
 TEST_CASE("04.4 waiting takes one completion, and leaves the others", "[04.4]") {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -176,13 +177,16 @@ TEST_CASE("04.1 a machine that forbids rings gets the cause and what to do", "[0
 
 TEST_CASE("04.1 each mapping reaches to the end of its queue", "[04.1]") {
   course_test::require_feature("raw_ring");
+  std::unique_ptr<uring::ring_memory> memory;
   UNSCOPED_INFO(
-      "mmap failed: is a mapping's size too large or too small? That of the SQEs is "
+      "if mmap failed, is a mapping's size too large? That of the SQEs is "
       "sq_entries * sizeof(io_uring_sqe)");
-  const uring::ring_memory memory{1000};
-  const ::io_uring_params& params = memory.params();
+  REQUIRE_NOTHROW(memory = std::make_unique<uring::ring_memory>(1000));
+  const ::io_uring_params& params = memory->params();
   const std::uint64_t rings = std::max(sq_ring_bytes(params), cq_ring_bytes(params));
-  UNSCOPED_INFO("the SQ's ring ends with its array; the CQ's, in the same mapping, with its CQEs");
+  UNSCOPED_INFO(
+      "the SQ's ring ends with its array, sq_entries * sizeof(std::uint32_t) bytes; the CQ's, in "
+      "the same mapping, with its CQEs");
   CHECK(mapped_bytes(IORING_OFF_SQ_RING) == in_pages(rings));
   UNSCOPED_INFO(
       "the SQEs have a mapping of their own, at IORING_OFF_SQES, of "
@@ -200,7 +204,9 @@ TEST_CASE("04.1 the one mapping is as large as the larger of its two rings", "[0
   params.sq_off.array = 64;  // a kernel may lay out the mapping so, with the CQEs last
   REQUIRE(sq_ring_bytes(params) < cq_ring_bytes(params));
   const uring::ring_memory memory{std::move(ring), params};
-  UNSCOPED_INFO("here the CQ's ring reaches further than the SQ's: take the larger of both sizes");
+  UNSCOPED_INFO(
+      "here the CQ's ring reaches further than the SQ's: take the larger of both sizes. The CQ has "
+      "cq_entries CQEs, not sq_entries");
   CHECK(mapped_bytes(IORING_OFF_SQ_RING) == in_pages(cq_ring_bytes(params)));
 }
 
@@ -212,7 +218,9 @@ TEST_CASE("04.1 without the single mapping each ring has its own", "[04.1]") {
   const uring::ring_memory memory{std::move(ring), params};
   UNSCOPED_INFO("IORING_FEAT_SINGLE_MMAP is a bit of params_.features, and here it is not set");
   REQUIRE(ring_mappings().size() == 3);
+  UNSCOPED_INFO("the SQ's ring ends with its array, sq_entries * sizeof(std::uint32_t) bytes");
   CHECK(mapped_bytes(IORING_OFF_SQ_RING) == in_pages(sq_ring_bytes(params)));
+  UNSCOPED_INFO("the CQ's ring ends with its CQEs: cq_entries of them, not sq_entries");
   CHECK(mapped_bytes(IORING_OFF_CQ_RING) == in_pages(cq_ring_bytes(params)));
   UNSCOPED_INFO("completion() looks into cq_, if that is mapped");
   CHECK(part_of(memory.view().cq.cqes) == IORING_OFF_CQ_RING);

@@ -117,7 +117,9 @@ TEST_CASE("04.3 the array names the SQE that stands in each slot", "[04.3]") {
   for (std::uint32_t i = 0; i < fake_ring::sq_entries; ++i) {
     ::io_uring_sqe* const sqe = ring.try_get_sqe();
     REQUIRE(sqe != nullptr);
-    UNSCOPED_INFO("the kernel finds an SQE through the array, and this entry is still garbage");
+    UNSCOPED_INFO(
+        "the kernel finds an SQE through the array, and this entry is still garbage: the slot of "
+        "an index is index & mask, and the mask is entries - 1");
     CHECK(&fake.sqes[fake.array[i] % fake_ring::sq_entries] == sqe);
     CHECK(fake.array[i] != fake_ring::garbage);
   }
@@ -162,6 +164,10 @@ TEST_CASE("04.3 a full queue has no SQE until the kernel has taken one", "[04.3]
   }
   UNSCOPED_INFO("the queue is full: this SQE is the kernel's until it moves the head");
   CHECK(ring.try_get_sqe() == nullptr);
+  UNSCOPED_INFO(
+      "try_get_sqe() published because the queue was full: the kernel sees the SQEs at publish(), "
+      "and not before, because the caller may still fill them in");
+  CHECK(fake.sq_tail == 0);
   ring.publish();
   CHECK(ring.try_get_sqe() == nullptr);
   (void)fake.take();
@@ -270,6 +276,30 @@ TEST_CASE("04.3 an SQE that another thread still reads is not written again", "[
   CHECK(wrong == 0);
 }
 
+TEST_CASE("04.3 completions that were not reaped yet count as waited for", "[04.3]") {
+  const course_test::pipe_ends silent = course_test::make_pipe();
+  char byte = 0;
+  live_ring ring{4};
+  ring.add_nop(1);
+  REQUIRE(ring->submit_and_wait(0) == entered::ok);
+  REQUIRE(ring.completed() == 1);
+  ring.add_read(silent.read.get(), &byte, 1, 2);
+  bool relieved = false;  // it did not return, until the pipe had a byte
+  {
+    const std::jthread relief{[&](const std::stop_token& returned) {
+      const auto is_over = [&returned] { return returned.stop_requested(); };
+      relieved = !course_test::eventually(std::chrono::seconds{2}, is_over);
+      if (relieved) [[maybe_unused]]
+        const auto written = ::write(silent.write.get(), "x", 1);
+    }};
+    CHECK(ring->submit_and_wait(1) == entered::ok);
+  }
+  UNSCOPED_INFO(
+      "one CQE was there, and submit_and_wait(1) waited for another: the kernel counts those that "
+      "you have not reaped, so pass `wanted` on unchanged");
+  CHECK_FALSE(relieved);
+}
+
 TEST_CASE("04.3 the kernel takes all published SQEs in one entry", "[04.3]") {
   live_ring ring{8};
   for (std::uint64_t i = 1; i <= 5; ++i) ring.add_nop(i);
@@ -310,7 +340,8 @@ TEST_CASE("04.3 completions that overflowed are fetched by an entry that does no
   (void)ring->submit_and_wait(0);
   UNSCOPED_INFO(
       "four completions overflowed, and there is room for them now: they come with an entry that "
-      "has IORING_ENTER_GETEVENTS, so set it if overflowed(), even if `wanted` is 0");
+      "has IORING_ENTER_GETEVENTS, so set it if overflowed(), even if `wanted` is 0. And enter "
+      "each time, even if there is nothing to submit and nothing to wait for");
   CHECK(ring.completed() == 4);
 }
 
