@@ -7,6 +7,7 @@
 #include "site_server.hpp"
 
 using course_test::check_golden;
+using course_test::no_cache;
 using course_test::sent_as;
 using course_test::site_server;
 
