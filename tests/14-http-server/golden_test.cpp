@@ -11,11 +11,6 @@ using course_test::no_cache;
 using course_test::sent_as;
 using course_test::site_server;
 
-namespace {
-
-// So that these need no cache.
-}  // namespace
-
 TEST_CASE("14.2 methods, and the bodies that come with them", "[14.2]") {
   const site_server server{no_cache};
   check_golden("methods", server.process.port());
