@@ -2,7 +2,8 @@
 """What clang-tidy reads at a time: a file, or a folder of tests as if it were one file.
 
 Five sixths of the time that it needs for a test go into headers, and a chapter's tests include the
-same ones. So no two files of such a folder may give one name to two things.
+same ones. So no two files of such a folder may give one name to two things. That a file says itself
+what it includes and uses is for the build to prove, which compiles each alone.
 """
 
 from __future__ import annotations
