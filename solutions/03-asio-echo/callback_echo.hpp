@@ -47,8 +47,8 @@ class callback_session : public std::enable_shared_from_this<callback_session> {
 
  private:
   // Sends all of asio::buffer(buffer_, bytes), the first `bytes` of the buffer, with
-  // asio::async_write(). This handler, too, captures shared_from_this(). It calls receive(), unless
-  // there was an error.
+  // asio::async_write(). This handler, too, captures shared_from_this(). It calls receive(),
+  // unless there was an error.
   void send(std::size_t bytes) {
     // --8<-- [start:task-03-1b]
     asio::async_write(socket_, asio::buffer(buffer_, bytes),

@@ -49,8 +49,8 @@ bool feeds_itself(int fd, const struct ::stat& output) {
 }
 
 // --8<-- [start:copy]
-// Copies to standard output until the end of the file. A read that brings fewer bytes than there is
-// room for does not mean the end, because pipes, terminals and /proc often bring fewer. Only 0
+// Copies to standard output until the end of the file. A read that brings fewer bytes than there
+// is room for does not mean the end, because pipes, terminals and /proc often bring fewer. Only 0
 // means the end.
 int copy(int fd, const blocks& memory, const read_some& read) {
   while (true) {
