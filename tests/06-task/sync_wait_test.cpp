@@ -43,7 +43,7 @@ using uring::task;
 namespace {
 
 constexpr int rounds = 2000;
-constexpr std::chrono::seconds patience{10};
+constexpr std::chrono::seconds long_enough{10};
 constexpr std::chrono::milliseconds a_while{
     100};  // on another thread, so that this one can go wrong meanwhile
 
@@ -328,7 +328,7 @@ class slow_departure {
       has_ended_ = true;
       changed_.notify_all();
     }};
-    changed_.wait_for(lock, patience, [this] { return is_leaving_ || has_ended_; });
+    changed_.wait_for(lock, long_enough, [this] { return is_leaving_ || has_ended_; });
   }
   void await_resume() const noexcept {}
 
@@ -348,7 +348,7 @@ class slow_departure {
     if (!is_leaving_) return;
     was_taken_early_ = true;
     changed_.notify_all();
-    changed_.wait_for(lock, patience, [this] { return has_ended_; });
+    changed_.wait_for(lock, long_enough, [this] { return has_ended_; });
   }
 
   [[nodiscard]] bool came() {
@@ -464,7 +464,7 @@ TEST_CASE("06.4 sync_wait touches nothing before another thread is done with it"
   INFO(
       "only ended.wait() says that the other thread is done with the frame and the result: a loop "
       "that looks at the result reads too early, or the same old value for ever");
-  const deadline soon{patience / 2};
+  const deadline soon{long_enough / 2};
   helper_thread other;
   static_cast<void>(sync_wait(come_slowly(other)));
 }
@@ -472,7 +472,7 @@ TEST_CASE("06.4 sync_wait touches nothing before another thread is done with it"
 TEST_CASE("06.4 sync_wait returns only when the frame has ended, not when the result is there",
           "[06.4]") {
   const watchdog stops{
-      patience, "sync_wait() blocks in ended.wait(), until the notifier has called arrive()"};
+      long_enough, "sync_wait() blocks in ended.wait(), until the notifier has called arrive()"};
   bool came = true;
   for (int chosen = 1; came; ++chosen) {
     slow_departure departure{chosen};
@@ -499,7 +499,7 @@ TEST_CASE("06.4 the notifier writes nothing into a frame that may be gone", "[06
 
 TEST_CASE("06.4 sync_wait blocks until a task has ended on another thread", "[06.4]") {
   INFO("sync_wait() blocks in ended.wait(), until the notifier has called arrive()");
-  const deadline soon{patience};
+  const deadline soon{long_enough};
   for (int i = 0; i < rounds; ++i) {
     const live_scope before;
     std::thread::id ended_on;
@@ -516,7 +516,7 @@ TEST_CASE("06.4 sync_wait blocks until a task has ended on another thread", "[06
 
 TEST_CASE("06.4 an exception from another thread comes out of sync_wait", "[06.4]") {
   INFO("sync_wait() blocks in ended.wait(), until the notifier has called arrive()");
-  const deadline soon{patience};
+  const deadline soon{long_enough};
   helper_thread other;
   CHECK_THROWS_WITH(sync_wait(refuse_on(other)), "from another thread");
 }

@@ -147,11 +147,11 @@ std::string thrown_by(uring::spawned_tasks& tasks) {
 }
 
 // Says so when its frame goes.
-class last_words {
+class noted_end {
  public:
-  last_words(std::string& log, char name) noexcept : log_{log}, name_{name} {}
-  last_words(last_words&&) = delete;
-  ~last_words() { log_ += name_; }
+  noted_end(std::string& log, char name) noexcept : log_{log}, name_{name} {}
+  noted_end(noted_end&&) = delete;
+  ~noted_end() { log_ += name_; }
 
  private:
   std::string& log_;
@@ -159,7 +159,7 @@ class last_words {
 };
 
 task<> wait_for_nobody(std::string& log, char name) {
-  const last_words last_words{log, name};
+  const noted_end last_words{log, name};
   co_await std::suspend_always{};
 }
 

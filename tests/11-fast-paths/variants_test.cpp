@@ -23,6 +23,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using course_test::bytes_of;
+using course_test::cqe_more;
 using course_test::exited;
 using course_test::finished_program;
 using course_test::manual_ring;
@@ -38,7 +39,6 @@ using uring::task;
 
 namespace {
 
-constexpr std::uint32_t and_more = IORING_CQE_F_MORE;
 constexpr std::uint32_t is_notification = IORING_CQE_F_NOTIF;
 
 // One client of a kind, and how far its echo has come.
@@ -133,7 +133,7 @@ TEST_CASE("11 a zero-copy echo receives again when the notification has come", "
   client.kernel.answer(client.kernel.take(), "hello");
   const ::io_uring_sqe send = client.kernel.take();
   CHECK(send.opcode == IORING_OP_SEND_ZC);
-  client.kernel.answer(send, 5, and_more);
+  client.kernel.answer(send, 5, cqe_more);
   UNSCOPED_INFO("the kernel still sends out of the buffer that this recv would write to");
   REQUIRE(client.kernel.waiting() == 0);
   client.kernel.answer(send, 0, is_notification);

@@ -126,8 +126,10 @@ def test_a_server_that_keeps_its_sockets_is_found_out(
 def test_the_last_server_holds_a_minute_of_it() -> None:
     # verify proves the mistakes beside it: they need the processors, and it only has to last.
     done = subprocess.run(
-        ["nice", "-n", "10"]
-        + [str(ROOT / "course"), "soak", "14", "--solution", "--seconds", str(SECONDS)],
+        [
+            "nice", "-n", "10",
+            ROOT / "course", "soak", "14", "--solution", "--seconds", str(SECONDS),
+        ],
         capture_output=True, text=True, timeout=BUILD_AND_SOAK_S, check=False,
     )  # fmt: skip
     verdict = done.stdout.rpartition("At rest")[2]
