@@ -84,8 +84,9 @@ inline void io_context::run() {
     const running_coroutines here;
     turn_until_all_have_ended();
   } catch (...) {
-    end_all();
-    tasks_.rethrow_escaped();  // an exception that escaped a task came first
+    const bool a_task_failed_first = tasks_.has_failed();
+    end_all();  // may make further tasks fail
+    if (a_task_failed_first) tasks_.rethrow_escaped();
     throw;
   }
   tasks_.rethrow_escaped();

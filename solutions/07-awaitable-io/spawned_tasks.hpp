@@ -39,6 +39,7 @@ class spawned_tasks {
     escaped_ = std::move(error);
     on_failure();
   }
+  [[nodiscard]] bool has_failed() const noexcept { return escaped_ != nullptr; }
   void rethrow_escaped() {
     if (escaped_ != nullptr) std::rethrow_exception(std::exchange(escaped_, nullptr));
   }

@@ -6,9 +6,10 @@
 // Threads  the one that runs the queue.
 // Errors   the first exception that escapes one of its tasks cancels the others. When all have
 //          ended, run() throws it. spawn() throws std::bad_alloc, and then nothing was spawned.
-// Rule     no task outlives its scope, nor do a task's parameters. So a task may refer to every
-//          object in the frame around the scope. While tasks run, that frame waits in run(), so
-//          that no exception can destroy it before the tasks have ended.
+// Rule     no task outlives its scope, nor do a task's parameters. So a task may refer to the
+//          objects that the frame around the scope has during run(). That frame waits in run(), so
+//          that no exception can destroy it before the tasks have ended. A task must not refer to
+//          objects of the task that spawned it, which may end first.
 #pragma once
 
 #include <cassert>

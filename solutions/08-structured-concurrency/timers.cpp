@@ -56,7 +56,7 @@ task<> sleep_before_the_next(io_context& context, milliseconds how_long) {
   if (ended.error() != ETIME) ended.or_throw("timeout");
 }
 
-// One after the other again, but all are submitted at once, and the kernel starts each in turn.
+// One after the other again, but one system call submits all, and the kernel starts each in turn.
 task<> chained(io_context& context, milliseconds unit) {
   cancel_source source{context};
   context.reserve(3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Requests, each of which begins when the one before it has succeeded. All of them are submitted at
-// once, so the program need not wake up in between.
+// Requests, each of which begins when the one before it has succeeded. All of them are submitted
+// together, so the program need not wake up in between.
 // Owns     nothing; linked.hpp has the requests, and an operation for each.
 // Lifetime it lives in the awaiting frame, which goes on when all requests have ended, because
 //          until then the kernel knows their addresses.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Finds the end of a line, and of a whole head, in bytes that come in pieces.
 // Owns     nothing but counts, so between two calls the bytes may be moved to another buffer.
-// Rule     it looks at each byte once, however small the pieces are. After the limit of a line, it
-//          looks only at the two bytes that may be the line's CR LF.
+// Rule     it looks at each byte once, however small the pieces are, and twice at a CR that ends a
+//          piece. After the limit of a line, it looks only at the two bytes that may be the line's
+//          CR LF.
 // See      rfc9112, sections 2.2 and 3
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 14-constant: sends the same answer for all bytes that come, without parsing them. No server on
-// these sockets can cost less, so the checkpoint compares the others with this one.
+// 14-constant: sends the same answer for all bytes that come, without parsing them. It uses the
+// sockets as our server does, so the checkpoint compares our server's cost with this one's.
 //
 //   ./course run 14:constant -- --port 8080
 #include <array>

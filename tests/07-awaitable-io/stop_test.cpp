@@ -10,11 +10,13 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "counted.hpp"
@@ -30,6 +32,7 @@
 #include "pipe_ends.hpp"
 #include "refuse_calls.hpp"
 #include "scope_exit.hpp"
+#include "scripted_ring.hpp"
 #include "socket_pair.hpp"
 #include "watchdog.hpp"
 
@@ -100,6 +103,12 @@ task<> close_after_stop(io_context& context, int fd, int& result) {
 task<> fail_now() {
   throw std::runtime_error{"failed at once"};
   co_return;
+}
+
+task<> receive_or_throw(io_context& context) {
+  const counted frame;
+  std::array<std::byte, 64> buffer;
+  (void)(co_await uring::recv_op(context, course_test::socket_number, buffer)).or_throw("recv");
 }
 
 task<> receive_into_own_frame(io_context& context, int socket) {
@@ -239,6 +248,25 @@ TEST_CASE("07 a ring that fails ends every task before run throws") {
     }
   }}.join();
   CHECK(said == "io_uring_enter: EPERM (Operation not permitted)");
+  CHECK(counted::live() == 0);
+}
+
+TEST_CASE("07 if the ring fails first, run throws that, not what a task throws as it ends") {
+  const watchdog deadline{5s, "a wait that fails once does not hinder the waits of the end"};
+  std::vector<std::uint64_t> unanswered;  // in the turn that fails, the recv
+  course_test::scripted_ring kernel{[&](const std::vector<::io_uring_sqe>& submitted) {
+    std::vector<course_test::scripted_answer> answers;
+    for (const std::uint64_t request : std::exchange(unanswered, {})) {
+      answers.push_back({request, -ECANCELED});
+    }
+    for (const ::io_uring_sqe& request : submitted) unanswered.push_back(request.user_data);
+    return answers;
+  }};
+  io_context context;
+  context.spawn(receive_or_throw(context));
+  kernel.fail_next_wait(ENOMEM);
+  UNSCOPED_INFO("the recv was canceled because the ring had failed: report the ring's failure");
+  CHECK_THROWS_WITH(context.run(), "io_uring_enter: ENOMEM (Cannot allocate memory)");
   CHECK(counted::live() == 0);
 }
 
