@@ -16,11 +16,11 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <list>
 #include <mutex>
 #include <stop_token>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -72,14 +72,14 @@ class thread_server {
   // `std::thread{}`, a thread object that runs nothing. insert() returns the place of the new
   // entry. Then store in the entry a thread that calls converse() with this place. The thread may
   // end at once, and its end_session() must find the entry complete. If std::thread's constructor
-  // throws std::system_error, call drop() for this client, and return.
+  // throws a std::exception, call drop() for this client, and return.
   void start_session(common::unique_fd client) {
     COURSE_TODO("01.4");
   }
 
   // start_session() calls drop() while it holds mutex_. Erases the entry, which closes the socket.
   // Writes one line to the log for all clients that are dropped until a session ends.
-  void drop(session_place self, const std::system_error& error) {
+  void drop(session_place self, const std::exception& error) {
     if (!dropping_) common::log(std::string{"no thread for new clients: "} + error.what());
     dropping_ = true;
     sessions_.erase(self);

@@ -80,8 +80,8 @@ class raw_ring {
   // it without entering the kernel. Otherwise calls submit_and_wait(), which submits the SQEs that
   // try_get_sqe() has returned, and sleeps until a completion has come. Decide whether any value
   // of `entered` needs a step of its own. Each failure is temporary, because every completed
-  // request frees memory, and reaping makes room in the CQ. But if no request can complete, wait()
-  // sleeps forever.
+  // request frees memory, and reaping makes room in the CQ, so wait() may try again immediately.
+  // But if no request can complete, wait() sleeps forever.
   raw_completion wait() {
     COURSE_TODO("04.4");
   }

@@ -41,8 +41,14 @@ class linked_list {
   [[nodiscard]] bool empty() const noexcept { return ends_.next_ == &ends_; }
 
   // The list must not be empty.
-  [[nodiscard]] T& front() const noexcept { return static_cast<T&>(*ends_.next_); }
-  [[nodiscard]] T& back() const noexcept { return static_cast<T&>(*ends_.before_); }
+  [[nodiscard]] T& front() const noexcept {
+    assert(!empty() && "the list is empty: ask empty() first");
+    return static_cast<T&>(*ends_.next_);
+  }
+  [[nodiscard]] T& back() const noexcept {
+    assert(!empty() && "the list is empty: ask empty() first");
+    return static_cast<T&>(*ends_.before_);
+  }
 
   // The element must be in no list.
   void push_back(T& element) noexcept {

@@ -31,10 +31,10 @@ class line_reader {
   //
   // find_control(text, from) returns the position of the first control byte at `from` or later, or
   // text.size() if there is none. The first control byte of a line must be the CR that ends it, and
-  // an LF must follow. At most `bytes_max` bytes may stand before the CR. The byte after those
-  // bytes still counts. If that byte is a control byte other than CR, the result is bad_byte. If it
-  // is no control byte, the line is too_long at once, and the bytes after it must not change that.
-  // Store in seen_ the number of the line's bytes that were looked at, without the CR.
+  // an LF must follow. A CR whose LF has not come yet is incomplete. At most `bytes_max` bytes may
+  // stand before the CR, so look at one byte more. If that byte is a control byte other than CR,
+  // the result is bad_byte. If it is no control byte, the line is too_long, and the bytes after it
+  // must not change that. Store in seen_ the number of bytes looked at, without the CR.
   line_state look(std::string_view text, std::size_t bytes_max) {
     COURSE_TODO("13.2");
   }

@@ -61,11 +61,14 @@ inline void split_query(std::string_view path_and_query, request_target& into) n
 }
 
 [[nodiscard]] inline refusal read_absolute_form(request_target& into) {
-  const std::size_t scheme_end = std::min(into.text.find("://"), into.text.size());
+  const std::size_t scheme_end = into.text.find("://");
+  const bool has_scheme = scheme_end != std::string_view::npos;
   const std::string_view scheme = into.text.substr(0, scheme_end);
   // A client that asks for https on a connection without TLS has come here by mistake.
-  if (same_word(scheme, "https")) return {.status = 421, .why = "https without TLS"};
-  if (!same_word(scheme, "http")) return bad_request("the target has none of the four forms");
+  if (has_scheme && same_word(scheme, "https")) return {.status = 421, .why = "https without TLS"};
+  if (!has_scheme || !same_word(scheme, "http")) {
+    return bad_request("the target has none of the four forms");
+  }
   const std::string_view rest = into.text.substr(scheme_end + 3);
   into.form = target_form::absolute;
   into.authority = rest.substr(0, rest.find_first_of("/?"));

@@ -16,11 +16,11 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <list>
 #include <mutex>
 #include <stop_token>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -85,14 +85,14 @@ class thread_server {
   // `std::thread{}`, a thread object that runs nothing. insert() returns the place of the new
   // entry. Then store in the entry a thread that calls converse() with this place. The thread may
   // end at once, and its end_session() must find the entry complete. If std::thread's constructor
-  // throws std::system_error, call drop() for this client, and return.
+  // throws a std::exception, call drop() for this client, and return.
   void start_session(common::unique_fd client) {
     // --8<-- [start:task-01-4b]
     const std::lock_guard lock{mutex_};  // the new thread waits here until its entry is complete
     const auto self = sessions_.insert(sessions_.end(), {std::move(client), {}});
     try {
       self->thread = std::thread{[this, self] { converse(self); }};
-    } catch (const std::system_error& error) {
+    } catch (const std::exception& error) {
       drop(self, error);
     }
     // --8<-- [end:task-01-4b]
@@ -100,7 +100,7 @@ class thread_server {
 
   // start_session() calls drop() while it holds mutex_. Erases the entry, which closes the socket.
   // Writes one line to the log for all clients that are dropped until a session ends.
-  void drop(session_place self, const std::system_error& error) {
+  void drop(session_place self, const std::exception& error) {
     if (!dropping_) common::log(std::string{"no thread for new clients: "} + error.what());
     dropping_ = true;
     sessions_.erase(self);

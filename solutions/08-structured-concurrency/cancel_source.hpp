@@ -48,7 +48,7 @@ struct child_of {
 class cancel_source final : public canceler, private cancel_target {
  public:
   explicit cancel_source(io_queue& queue) noexcept : canceler{queue} {}
-  // A cancel of the parent reaches this child, so the parent has to watch() the child. A cancel of
+  // A cancel of the parent reaches this child, so the parent has to watch() each child. A cancel of
   // the child does not reach the parent. If the parent is canceled already, so is the child.
   explicit cancel_source(child_of above) : canceler{above.parent.queue()} {
     // --8<-- [start:task-08-3]

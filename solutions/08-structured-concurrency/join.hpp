@@ -105,7 +105,7 @@ struct joined_frame::promise_type {
 };
 
 // Awaits std::move(joined).as_outcome(), which does not throw, and keeps the outcome in `into`. If
-// the outcome has an error(), gives this error to counter.failed(), and then cancels `others`. The
+// `into` then has an error(), gives this error to counter.failed(), and then cancels `others`. The
 // order matters, because cancel() may throw, too, and only the first exception is kept.
 template <typename T>
 joined_frame join_or_cancel(join_counter& counter, cancel_source& others, task<T> joined,

@@ -490,7 +490,8 @@ TEST_CASE("01.3 a peer that is silent for longer than its socket allows is gone"
       sockets.theirs.get(), [&] { return blocking::echo_until_eof(sockets.theirs.get()); }};
   UNSCOPED_INFO(
       "echo_until_eof has not returned: recv() fails with EAGAIN each time the socket's "
-      "SO_RCVTIMEO has passed. Only EINTR is worth another try");
+      "SO_RCVTIMEO has passed, and only EINTR is worth another try. Or does a poll() wait before "
+      "recv()? recv() itself sleeps");
   REQUIRE(echoing.finished(2s));
   UNSCOPED_INFO("recv() returned -1 with EAGAIN, and no FIN came: only 0 is peer_finished");
   CHECK(echoing.get() == blocking::ending::peer_gone);

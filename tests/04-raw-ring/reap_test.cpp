@@ -121,6 +121,7 @@ TEST_CASE("04.4 completions come whole, the oldest first", "[04.4]") {
   fake.complete(7, 100, 1);
   fake.complete(0xFFFF'FFFF'FFFF'FFFF, -EPIPE, 0x80000000);
   std::array<raw_completion, 4> into{};
+  UNSCOPED_INFO("two CQEs lie between the head and at_.cq.tail: which tail did reap() load?");
   REQUIRE(ring.reap(into) == 2);
   UNSCOPED_INFO("copy the CQE's user_data: it names the request, and has 64 bits");
   CHECK((into[0].user_data == 7 && into[1].user_data == UINT64_MAX));
@@ -155,6 +156,7 @@ TEST_CASE("04.4 completions that do not fit stay for the next time", "[04.4]") {
   UNSCOPED_INFO("give back only what was copied: the head moves by three");
   CHECK(fake.cq_head == 3);
   REQUIRE(ring.reap(into) == 2);
+  UNSCOPED_INFO("the slot of an index is index & mask, with the mask of the same queue");
   CHECK((into[0].user_data == 3 && into[1].user_data == 4));
 }
 
@@ -194,7 +196,7 @@ TEST_CASE("04.4 completions go on past the wrap of the index", "[04.4]") {
         "an index is not a slot: index & mask is. And after 0xffffffff comes 0: ask whether head "
         "and tail differ, not which is less");
     REQUIRE(ring.reap(into) == 6);
-    UNSCOPED_INFO("an index is not a slot: index & mask is");
+    UNSCOPED_INFO("an index is not a slot: index & mask is, with the mask of the same queue");
     CHECK((into[0].user_data == 10 * round && into[5].user_data == 10 * round + 5));
   }
 }

@@ -119,7 +119,7 @@ TEST_CASE("04.3 the array names the SQE that stands in each slot", "[04.3]") {
     REQUIRE(sqe != nullptr);
     UNSCOPED_INFO(
         "the kernel finds an SQE through the array, and this entry is still garbage: the slot of "
-        "an index is index & mask, and the mask is entries - 1");
+        "an index is index & mask, with the mask of the same queue, and the mask is entries - 1");
     CHECK(&fake.sqes[fake.array[i] % fake_ring::sq_entries] == sqe);
     CHECK(fake.array[i] != fake_ring::garbage);
   }
@@ -147,6 +147,9 @@ TEST_CASE("04.3 looking for room in a full queue changes nothing in it", "[04.3]
   }
   ring.publish();
   (void)ring.try_get_sqe();
+  ring.publish();
+  UNSCOPED_INFO("try_get_sqe() counted an SQE that it did not return: look for room, then count");
+  CHECK(fake.sq_tail == fake_ring::sq_entries);
   for (std::uint64_t i = 1; i <= fake_ring::sq_entries; ++i) {
     UNSCOPED_INFO("SQE " << i
                          << " was published, and try_get_sqe() wrote over it before the kernel had "
@@ -171,6 +174,8 @@ TEST_CASE("04.3 a full queue has no SQE until the kernel has taken one", "[04.3]
   ring.publish();
   CHECK(ring.try_get_sqe() == nullptr);
   (void)fake.take();
+  UNSCOPED_INFO(
+      "the kernel has taken an SQE, so its slot is free: was a try without room counted?");
   CHECK(ring.try_get_sqe() == &fake.sqes[0]);
   CHECK(ring.try_get_sqe() == nullptr);
 }
@@ -294,6 +299,8 @@ TEST_CASE("04.3 completions that were not reaped yet count as waited for", "[04.
     }};
     CHECK(ring->submit_and_wait(1) == entered::ok);
   }
+  UNSCOPED_INFO("a completion lay there, and the kernel was not offered the new SQE: always enter");
+  CHECK(ring->unsubmitted() == 0);
   UNSCOPED_INFO(
       "one CQE was there, and submit_and_wait(1) waited for another: the kernel counts those that "
       "you have not reaped, so pass `wanted` on unchanged");
@@ -423,7 +430,8 @@ TEST_CASE("04.3 the SQEs behind a bad one still reach the kernel", "[04.3]") {
   bad->opcode = 255;
   bad->user_data = 2;
   ring.add_nop(3);
-  (void)ring->submit_and_wait(0);
+  UNSCOPED_INFO("the kernel took two of three SQEs: fewer than it was offered is no failure");
+  CHECK(ring->submit_and_wait(0) == entered::ok);
   for (int tries = 0; tries < 3 && ring->unsubmitted() > 0; ++tries) {
     (void)ring->submit_and_wait(0);
   }

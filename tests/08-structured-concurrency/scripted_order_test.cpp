@@ -58,11 +58,14 @@ const std::vector<meaning> meanings{
     {5, -ETIME, -ENOENT, 5, "the deadline passed, but it had completed"},
     {5, -ENOENT, -ENOENT, 5, "the deadline fired and did not find it"},
     {0, -ECANCELED, -ENOENT, 0, "EOF came first"},
+    {0, -ETIME, -ENOENT, 0, "the deadline passed, but EOF had come"},
     {-ECONNRESET, -ECANCELED, -ENOENT, -ECONNRESET, "it failed by itself"},
     {-ECONNRESET, -ETIME, -ENOENT, -ECONNRESET, "it failed by itself as the deadline passed"},
     {-ECONNRESET, -ENOENT, -ENOENT, -ECONNRESET, "it had failed before the deadline fired"},
     {-ECANCELED, -ETIME, -ENOENT, -ETIME, "the deadline ended it"},
+    {-ECANCELED, -EALREADY, -EALREADY, -ETIME, "the deadline ended it as a worker began"},
     {-EINTR, -EALREADY, -EALREADY, -ETIME, "a worker was interrupted by the deadline"},
+    {-EINTR, -ETIME, -ENOENT, -ETIME, "the deadline ended it in the middle of its work"},
     {-EINTR, -ECANCELED, -EALREADY, -ECANCELED, "a worker was interrupted by the cancel"},
 };
 
@@ -107,7 +110,10 @@ class completes_in_order {
       : order_{std::move(order)}, how_{how}, together_{together}, seen_{seen} {}
 
   std::vector<scripted_answer> operator()(const std::vector<::io_uring_sqe>& submitted) {
-    for (const ::io_uring_sqe& each : submitted) known_[each.opcode] = each;
+    for (const ::io_uring_sqe& each : submitted) {
+      refuse_a_second_cancel(each);
+      known_[each.opcode] = each;
+    }
     require_the_cancel();
     look_at_the_frame();
     if (seen_.too_early) next_ = order_.size();  // the kernel would write to what is gone
@@ -122,6 +128,15 @@ class completes_in_order {
   }
 
  private:
+  void refuse_a_second_cancel(const ::io_uring_sqe& submitted) const {
+    const auto timer = known_.find(deadline);
+    if (submitted.opcode != cancel || timer == known_.end()) return;
+    if (submitted.addr != timer->second.user_data) return;
+    throw std::runtime_error{
+        "source.cancel() cancels the timeout, too, although it ends with its request: start the "
+        "timeout by queue.start(), because only the request belongs to the source"};
+  }
+
   // The NOP was started last, so what is not known by then does not come.
   void require_the_cancel() const {
     if (std::ranges::count(order_, cancel) == 0 || known_.count(cancel) > 0) return;
@@ -248,8 +263,11 @@ TEST_CASE("08.4 request, deadline and cancel complete in all six orders", "[08.4
 }
 
 TEST_CASE("08 a worker that was interrupted without a cancel gives EINTR", "[08]") {
-  UNSCOPED_INFO("nobody ended it: -EINTR is passing, and the caller tries again");
+  INFO("nobody ended it: -EINTR is passing, and the caller tries again");
   play({request}, {-EINTR, 0, 0, -EINTR, "interrupted by itself"}, false, false);
+  const meaning in_time{-EINTR, -ECANCELED, 0, -EINTR, "interrupted before the deadline"};
+  play({request, deadline}, in_time, false, false);
+  play({deadline, request}, in_time, false, false);
 }
 
 TEST_CASE("08.4 the request is linked, and its timespec lives where the request does", "[08.4]") {

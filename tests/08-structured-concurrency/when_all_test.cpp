@@ -131,8 +131,8 @@ TEST_CASE("08.1 an exception cancels the others, and is thrown when all have end
   diary log;
   cancel_source source{context};
   UNSCOPED_INFO(
-      "tell the counter of the exception, then cancel the others: their exceptions are not the "
-      "cause");
+      "tell the counter of the exception (a moved-from outcome has none), then cancel the "
+      "others: their exceptions are not the cause");
   CHECK(context.run(what_it_throws(uring::when_all(
             source, wait_or_throw(context, source, {}), fail_after_a_turn(context, "the cause", {}),
             note_after(context, 3, log, "joined", {})))) == "the cause");

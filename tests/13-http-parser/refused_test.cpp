@@ -46,6 +46,8 @@ TEST_CASE("13 a target that is wrong is refused, however it is cut", "[13]") {
       {"9112, 3.2", "GET /caf\xc3\xa9 HTTP/1.1\r\nHost: a\r\n\r\n", "400"},
       {"9112, 3.2", "GET /a\tb HTTP/1.1\r\nHost: a\r\n\r\n", "400"},
       {"9112, 3.2.2", "GET ftp://b/ HTTP/1.1\r\nHost: a\r\n\r\n", "400"},
+      {"9112, 3.2.2", "GET http HTTP/1.1\r\nHost: a\r\n\r\n", "400"},  // threw, says the fuzzer
+      {"9112, 3.2.2", "GET https HTTP/1.1\r\nHost: a\r\n\r\n", "400"},
       {"9112, 3.2.2", "GET http:/b HTTP/1.1\r\nHost: a\r\n\r\n", "400"},
       {"9110, 4.2.1", "GET http:// HTTP/1.1\r\nHost: a\r\n\r\n", "400"},
       {"9110, 4.2.1", "GET http:///b HTTP/1.1\r\nHost: a\r\n\r\n", "400"},

@@ -79,6 +79,8 @@ TEST_CASE("13.1 a target with a blank in it is not cut there", "[13.1]") {
     INFO("the target is what stands between the first blank and the last one");
     CHECK(uring::http::read_request_line("GET /a b HTTP/1.1", head).status == 0);
     CHECK(head.target.text == "/a b");
+    CHECK(uring::http::read_request_line("GET  / HTTP/1.1", head).status == 0);
+    CHECK(head.target.text == " /");
   }
   UNSCOPED_INFO("read_target() refuses it then: a URI has no blank");
   CHECK(status_of("GET /a b HTTP/1.1", "Host: a\r\n", head) == 400);
