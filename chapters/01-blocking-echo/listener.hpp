@@ -35,8 +35,8 @@ inline void set_option(int socket, int level, int option, const std::string& nam
   common::check(::setsockopt(socket, level, option, &on, sizeof on), "setsockopt " + name);
 }
 
-// Returns a TCP socket that is bound to host:port and listens. Check every call: its error must
-// name it, as in "socket" or "listen". If one fails, leave no descriptor open.
+// Returns a TCP socket that is bound to host:port and listens. Check every call. An error must
+// name the call, as in "socket" or "listen", and leave no descriptor open.
 // First call socket() with AF_INET, SOCK_STREAM | SOCK_CLOEXEC and 0. Then call set_option() twice.
 // Without SO_REUSEADDR (level SOL_SOCKET), old connections hold the port of a restarted server.
 // Without TCP_NODELAY (level IPPROTO_TCP), which accepted sockets inherit, the tail of a large echo

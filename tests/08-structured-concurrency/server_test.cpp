@@ -99,6 +99,7 @@ TEST_CASE("08 a reader that takes nothing is closed", "[08]") {
   const std::size_t at_rest = server.open_fd_count();
   client stalled{server.port(), small_buffers};
   REQUIRE(stalled.echo("x") == "x");
+  CHECK(server.open_fd_count() == at_rest + 1);
   CHECK(stall(stalled) > 0);
   UNSCOPED_INFO("a send that waits for room needs a deadline, too");
   CHECK(course_test::eventually(5s, [&] { return server.open_fd_count() == at_rest; }));

@@ -26,9 +26,7 @@ client in_the_middle_of(const site_server& server, const std::string& huge) {
   server.folder.write("huge.bin", huge);
   client peer = server.connect(small_buffers);
   peer.send_all(site_server::last_request("/huge.bin"));
-  std::string head;
-  while (!head.ends_with("\r\n\r\n")) head += peer.recv_exactly(1);
-  CHECK(status_of(head) == 200);
+  CHECK(status_of(recv_head(peer)) == 200);
   return peer;
 }
 

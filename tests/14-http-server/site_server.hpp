@@ -72,16 +72,23 @@ class site_server {
   return end == std::string_view::npos ? "" : std::string{answer.substr(end + 4)};
 }
 
+// Reads the head of one answer, with its empty line, and nothing behind it.
+[[nodiscard]] inline std::string recv_head(client& peer) {
+  std::string head;
+  while (!head.ends_with("\r\n\r\n")) head += peer.recv_exactly(1);
+  return head;
+}
+
 // Reads one answer whose length is said, and nothing behind it.
 [[nodiscard]] inline std::string recv_answer(client& peer,
                                              milliseconds body_deadline = step_deadline) {
-  std::string answer;
-  while (!answer.ends_with("\r\n\r\n")) answer += peer.recv_exactly(1);
+  std::string answer = recv_head(peer);
   constexpr std::string_view field = "\r\nContent-Length: ";
   const std::size_t at = answer.find(field);
   if (at == std::string::npos) return answer;
   const std::size_t bytes = std::stoul(answer.substr(at + field.size()));
-  return answer + peer.recv_exactly(bytes, body_deadline);
+  answer += peer.recv_exactly(bytes, body_deadline);
+  return answer;
 }
 
 }  // namespace course_test
