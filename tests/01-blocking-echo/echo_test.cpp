@@ -19,6 +19,7 @@
 #include "enum_names.hpp"
 #include "errors.hpp"
 #include "eventually.hpp"
+#include "refuse_calls.hpp"
 #include "scripted_calls.hpp"
 #include "socket_pair.hpp"
 
@@ -261,6 +262,26 @@ TEST_CASE("01.2 a send that fails for any reason but a signal is not tried again
   REQUIRE(sending.finished(2s));
   UNSCOPED_INFO("send() failed with ENOTCONN, and no byte went out: say sent::failed");
   CHECK(sending.get().result == blocking::sent::failed);
+}
+
+TEST_CASE("01.2 a send for which the kernel has no memory is not tried again", "[01.2]") {
+  const std::string message = "anyone?";
+  for (const int error : {ENOBUFS, ENOMEM}) {
+    const course_test::socket_pair sockets = unix_pair();
+    background<blocking::sent> sending{sockets.theirs.get(), [&] {
+                                         course_test::refuse_send(error);
+                                         return blocking::send_all(sockets.theirs.get(),
+                                                                   bytes_of(message));
+                                       }};
+    const bool returned = sending.finished(2s);
+    UNSCOPED_INFO("send_all has not returned: send() fails with "
+                  << common::describe_errno(error)
+                  << " each time, and nothing says for how long. Only EINTR is worth another try");
+    REQUIRE(returned);
+    UNSCOPED_INFO("send() failed with " << common::describe_errno(error)
+                                        << ", and no byte went out: say sent::failed");
+    CHECK(sending.get() == blocking::sent::failed);
+  }
 }
 
 TEST_CASE("01.2 a send that has waited as long as its socket allows is a failure", "[01.2]") {

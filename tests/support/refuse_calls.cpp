@@ -80,6 +80,10 @@ void refuse_listen(int error) {
   refuse_call(__NR_listen, error);
 }
 
+void refuse_send(int error) {
+  refuse_call(__NR_sendto, error);  // glibc's send() is a sendto() without an address
+}
+
 void refuse_setsockopt(int level, int error) {
   refuse_call_with(__NR_setsockopt, static_cast<std::uint32_t>(level), error);
 }
