@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A sequence of bytes that repeats for ever, readable from any place without a copy.
+// A sequence of bytes that repeats forever, readable from any place without a copy.
 // Owns     the bytes: one period, and one piece more so that no piece has to wrap around.
 // Lifetime pieces stay valid as long as the object.
 // Threads  any number may read; nothing changes after construction.

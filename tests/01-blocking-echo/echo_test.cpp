@@ -123,7 +123,7 @@ constexpr const char* send_hangs =
     "send_all has not returned, and all that it was given has been read: does its loop end when "
     "nothing is left?";
 constexpr const char* echo_hangs =
-    "echo_until_eof has not returned: after the peer's FIN recv() returns 0, at once and for ever. "
+    "echo_until_eof has not returned: after the peer's FIN recv() returns 0, at once and forever. "
     "Does 0 end the loop?";
 
 constexpr const char* closed =

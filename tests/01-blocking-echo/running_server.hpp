@@ -39,7 +39,7 @@ inline void name_lost_threads() {
   });
 }
 
-// The server, whose destructor waits for its sessions; one that waits for ever is left behind.
+// The server, whose destructor waits for its sessions; one that waits forever is left behind.
 class guarded_server {
  public:
   explicit guarded_server(common::unique_fd listener)

@@ -37,7 +37,7 @@ namespace {
 
 constexpr const char* wait_locks_itself =
     "Does run() call wait_for_a_session_to_end() with mutex_ held? It locks mutex_ itself, so it "
-    "would wait for ever";
+    "would wait forever";
 
 // Descriptors of this process that a child program would inherit, "" or one a line.
 std::string inheritable_sockets() {
@@ -232,7 +232,7 @@ TEST_CASE("01.4 a listener that is broken ends run() with an error", "[01.4]") {
     const std::string name = common::describe_errno(error);
     UNSCOPED_INFO("accept() fails with "
                   << name
-                  << " at once and for ever, and run() tries again for ever: for every "
+                  << " at once and forever, and run() tries again forever: for every "
                      "accept_failure::listener_broken, throw_errno(\"accept\")");
     REQUIRE(run.finished(2s));
     UNSCOPED_INFO("accept() failed with "

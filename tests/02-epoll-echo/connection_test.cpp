@@ -277,7 +277,7 @@ TEST_CASE("02.3 the kept bytes are sent in order when there is room", "[02.3]") 
 
 TEST_CASE("02.3 a connection with unsent bytes waits for room, and for nothing else", "[02.3]") {
   fixture pair{small_buffers};
-  UNSCOPED_INFO("with nothing to send, EPOLLOUT would be reported at once, for ever");
+  UNSCOPED_INFO("with nothing to send, EPOLLOUT would be reported at once, forever");
   REQUIRE(pair.client.wanted_events() == EPOLLIN);
   (void)talk_until_stalled(pair);
   UNSCOPED_INFO("reading on would pile up the echoes of a client that does not read them");

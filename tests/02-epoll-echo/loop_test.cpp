@@ -185,7 +185,8 @@ TEST_CASE("02.1 one wake-up accepts every client that waits", "[02.1]") {
   turn_and_tell(server);
   UNSCOPED_INFO(
       "accept until it says EAGAIN: one client a wake-up makes the others wait in line. If your "
-      "loop does, add() has lost some of them");
+      "loop does, add() has lost some of them: is each filed under its own number? get() returns "
+      "-1 once the client has been moved");
   CHECK(server.loop.connection_count() == 50);
 }
 
@@ -314,7 +315,7 @@ TEST_CASE("02.1 a new client is watched for bytes, and only for bytes", "[02.1]"
   REQUIRE(listener_is_watched());
   UNSCOPED_INFO("is the client in connections_, and registered for EPOLLIN?");
   CHECK(watched_for(EPOLLIN) == before + 1);
-  UNSCOPED_INFO("a socket with room reports EPOLLOUT at once, for ever");
+  UNSCOPED_INFO("a socket with room reports EPOLLOUT at once, forever");
   CHECK(watched_for(EPOLLIN | EPOLLOUT) == 0);
   UNSCOPED_INFO("EPOLLET and EPOLLONESHOT report bytes once; on_readable() may leave some behind");
   CHECK_FALSE(anybody_is_watched_for(EPOLLET | EPOLLONESHOT));
@@ -416,7 +417,7 @@ TEST_CASE("02.4 an echo that was sent at once changes nothing in the interest li
 
 TEST_CASE("02.4 when a client leaves, its descriptor is closed", "[02.4]") {
   loop_fixture server;
-  client pulse{server.port};  // gives each turn something to report, so that none blocks for ever
+  client pulse{server.port};  // gives each turn something to report, so that none blocks forever
   server.turn();
   REQUIRE(server.loop.connection_count() == 1);
   const course_test::fd_scope fds;

@@ -34,7 +34,7 @@ enum class behavior {
   in_pieces,
   corrupting,
   corrupting_first,  // and no other
-  repeating,         // the first message, for ever
+  repeating,         // the first message, forever
   leaving,           // after the first echo
 };
 

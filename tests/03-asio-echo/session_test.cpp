@@ -144,7 +144,7 @@ TEST_CASE("03.1 a reset ends the session and nothing else", "[03.1]") {
   course_test::reset_on_close(fixture.peer.get());
   fixture.peer.reset();
   UNSCOPED_INFO(
-      "after a reset the session waits for ever: whatever the error, EOF or another, start no "
+      "after a reset the session waits forever: whatever the error, EOF or another, start no "
       "further operation; or does a member hold the session, too?");
   CHECK(fixture.run_until([&] { return session.expired(); }));
 }
@@ -238,7 +238,7 @@ TEST_CASE("03.2 a reset is a value, not an exception", "[03.2]") {
   UNSCOPED_INFO("pass or_error to every operation, or its failure is thrown");
   CHECK_NOTHROW(fixture.run_until([&] { return result.ended; }));
   UNSCOPED_INFO(
-      "after a reset the session waits for ever: whatever the error, EOF or another, the coroutine "
+      "after a reset the session waits forever: whatever the error, EOF or another, the coroutine "
       "returns");
   CHECK(result.ended);
 }

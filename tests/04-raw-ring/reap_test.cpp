@@ -40,7 +40,7 @@ std::vector<raw_completion> reap_all(uring::raw_ring& ring, std::size_t piece) {
   std::vector<raw_completion> some(piece);
   for (std::size_t got = ring.reap(some); got > 0; got = ring.reap(some)) {
     all.insert(all.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(got));
-    REQUIRE(all.size() < 100'000);  // a head that does not move would go on for ever
+    REQUIRE(all.size() < 100'000);  // a head that does not move would go on forever
   }
   return all;
 }

@@ -311,7 +311,7 @@ TEST_CASE("04.3 the kernel takes all published SQEs in one entry", "[04.3]") {
   live_ring ring{8};
   for (std::uint64_t i = 1; i <= 5; ++i) ring.add_nop(i);
   CHECK(ring->unsubmitted() == 5);
-  CHECK(ring->submit_and_wait(1) == entered::ok);  // one: to wait for five could take for ever
+  CHECK(ring->submit_and_wait(1) == entered::ok);  // one: to wait for five could take forever
   UNSCOPED_INFO("the second argument of enter() says how many SQEs the kernel may take");
   REQUIRE(ring->unsubmitted() == 0);
   for (std::uint64_t i = 6; i <= 8; ++i) ring.add_nop(i);

@@ -237,7 +237,7 @@ TEST_CASE("05.4 a submit that a signal interrupts is tried again", "[05.4]") {
   CHECK_THAT(said, ContainsSubstring("EAGAIN"));
 }
 
-TEST_CASE("05.4 a submit without memory is tried again, but not for ever", "[05.4]") {
+TEST_CASE("05.4 a submit without memory is tried again, but not forever", "[05.4]") {
   const std::string said = refused({.error = EAGAIN}, reserve_one);
   UNSCOPED_INFO("EAGAIN from io_uring_enter passes; give up after attempts_max tries");
   CHECK_THAT(said, ContainsSubstring("EAGAIN"));
@@ -269,7 +269,7 @@ TEST_CASE("05 a wait does not wait while completions are there that were fetched
     return Catch::StringMaker<wake>::convert(full.submit_and_wait(10ms));
   });
   UNSCOPED_INFO(
-      "the next completion may depend on those that were fetched: a wait could last for ever");
+      "the next completion may depend on those that were fetched: a wait could last forever");
   CHECK(said == Catch::StringMaker<wake>::convert(wake::completions));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Ends the program, by abort(), if a step of a test takes longer than it may: one that would wait
-// for ever is red soon, and Catch2 shows what INFO says of it.
+// forever is red soon, and Catch2 shows what INFO says of it.
 // Owns     a thread.
 // Lifetime the scope of the step.
 // Threads  any.

@@ -404,7 +404,7 @@ struct keep_handle {
   void await_resume() const noexcept {}
 };
 
-// Waits for ever, and gives the handle of its frame.
+// Waits forever, and gives the handle of its frame.
 sync_wait_frame wait_for_ever(waiting_frame& own) {
   const keep_handle keep{own};
   co_await keep;
@@ -463,7 +463,7 @@ TEST_CASE("06.4 the frame of sync_wait lives until a task has ended on another t
 TEST_CASE("06.4 sync_wait touches nothing before another thread is done with it", "[06.4]") {
   INFO(
       "only ended.wait() says that the other thread is done with the frame and the result: a loop "
-      "that looks at the result reads too early, or the same old value for ever");
+      "that looks at the result reads too early, or the same old value forever");
   const deadline soon{long_enough / 2};
   helper_thread other;
   static_cast<void>(sync_wait(come_slowly(other)));

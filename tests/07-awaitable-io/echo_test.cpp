@@ -69,7 +69,7 @@ struct scripted_echo {
     UNSCOPED_INFO("this is no recv: when everything is sent, receive again");
     REQUIRE(static_cast<int>(request.opcode) == IORING_OP_RECV);
     REQUIRE(request.fd == socket);
-    UNSCOPED_INFO("the kernel waits for us; with MSG_DONTWAIT, -EAGAIN would be repeated for ever");
+    UNSCOPED_INFO("the kernel waits for us; with MSG_DONTWAIT, -EAGAIN would be repeated forever");
     REQUIRE((request.msg_flags & MSG_DONTWAIT) == 0);
     return request;
   }

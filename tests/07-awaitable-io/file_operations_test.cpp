@@ -102,7 +102,7 @@ TEST_CASE("07 a file's read and write of 4 GiB are short, not empty") {
   UNSCOPED_INFO("a read of 0 bytes would be taken for the end of the file");
   CHECK(test.result(uring::read_op(test.context, file.get(), large.bytes(), 4)) == 6);
   const common::unique_fd nowhere{::open("/dev/null", O_WRONLY | O_CLOEXEC)};
-  UNSCOPED_INFO("and write_all() would go on for ever if a write took nothing");
+  UNSCOPED_INFO("and write_all() would go on forever if a write took nothing");
   CHECK(test.result(uring::write_op(test.context, nowhere.get(), large.bytes())) > 0);
 }
 

@@ -242,7 +242,7 @@ TEST_CASE("07.2 an interrupted request is made again by its coroutine alone", "[
     kernel.answer(kernel.take(), -error);
     UNSCOPED_INFO(
         "on_completion() made the request again by itself. A recv with MSG_DONTWAIT would "
-        "spin so for ever: -EINTR and -EAGAIN are results, and the coroutine decides");
+        "spin so forever: -EINTR and -EAGAIN are results, and the coroutine decides");
     REQUIRE(kernel.waiting() == 0);
     CHECK(seen == -error);
   }

@@ -132,7 +132,7 @@ task<> receive_through(uring::io_handle io, silence& nothing, int& error) {
 
 }  // namespace
 
-TEST_CASE("07 a stop ends operations that would wait for ever") {
+TEST_CASE("07 a stop ends operations that would wait forever") {
   const auto [mode, feature] = GENERATE(
       std::pair{ring_mode::plain, "ring"}, std::pair{ring_mode::coop, "coop_taskrun"},
       std::pair{ring_mode::defer, "defer_taskrun"}, std::pair{ring_mode::sqpoll, "sqpoll"});

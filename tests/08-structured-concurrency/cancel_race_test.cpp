@@ -89,7 +89,7 @@ task<> receive_byte(int fd, limit at_most, cancel_source& source, tally& ends, c
   }
 }
 
-// What it cannot cancel would wait for ever: then everything is stopped.
+// What it cannot cancel would wait forever: then everything is stopped.
 task<> cancel_or_stop(io_context& context, int turns, cancel_source& source) {
   try {
     co_await cancel_after(context, turns, source);

@@ -64,6 +64,7 @@ const std::vector<meaning> meanings{
     {-ECONNRESET, -ENOENT, -ENOENT, -ECONNRESET, "it had failed before the deadline fired"},
     {-ECANCELED, -ETIME, -ENOENT, -ETIME, "the deadline ended it"},
     {-ECANCELED, -EALREADY, -EALREADY, -ETIME, "the deadline ended it as a worker began"},
+    {-ECANCELED, -ENOENT, -ENOENT, -ETIME, "the deadline fired while the request was ending"},
     {-EINTR, -EALREADY, -EALREADY, -ETIME, "a worker was interrupted by the deadline"},
     {-EINTR, -ETIME, -ENOENT, -ETIME, "the deadline ended it in the middle of its work"},
     {-EINTR, -ECANCELED, -EALREADY, -ECANCELED, "a worker was interrupted by the cancel"},

@@ -82,8 +82,7 @@ TEST_CASE("09 a client without a buffer asks again if all buffers came home in t
   const ::io_uring_sqe send = client.kernel.take();
   // The kernel had no buffer for the second client, and that is read after the first one's return.
   client.kernel.turn({{send.user_data, 5}, {second.user_data, -ENOBUFS}});
-  UNSCOPED_INFO(
-      "no buffer is lent, so none will be returned: a client in line would wait for ever");
+  UNSCOPED_INFO("no buffer is lent, so none will be returned: a client in line would wait forever");
   REQUIRE(client.kernel.waiting() == 2);
   client.leaves();
   client.leaves();

@@ -159,8 +159,7 @@ TEST_CASE("09.2 a canceled recv that had picked a buffer brings it home", "[09.2
   received got{uring::io_result{0}, {}};
   context.spawn(receive(context, socket_number, pool, got));
   kernel.answer(kernel.take(), -ECANCELED, in_buffer(1));
-  UNSCOPED_INFO(
-      "IORING_CQE_F_BUFFER counts whatever the result is, or the buffer is lost for ever");
+  UNSCOPED_INFO("IORING_CQE_F_BUFFER counts whatever the result is, or the buffer is lost forever");
   REQUIRE(got.lease);
   got.lease = {};
   CHECK(pool.lent() == 0);

@@ -191,7 +191,7 @@ TEST_CASE("10.3 disarm() returns after the final completion, whatever comes befo
   const ::io_uring_sqe sqe = here.kernel.take();
   bool is_disarmed = false;
   here.context.spawn(disarm(request, is_disarmed));
-  UNSCOPED_INFO("nobody asked the request to end: it may go on for ever");
+  UNSCOPED_INFO("nobody asked the request to end: it may go on forever");
   REQUIRE(here.kernel.waiting() == 1);
   const ::io_uring_sqe cancel = here.kernel.take();
   here.kernel.turn({{cancel.user_data, 0}, {sqe.user_data, 1, cqe_more}});

@@ -136,7 +136,7 @@ TEST_CASE("10.5 the end of a client that does not read comes after the rest of i
   UNSCOPED_INFO("EOF was taken for a reason to drop the rest");
   REQUIRE_FALSE(client.has_ended());
   client.kernel.answer(rest, 6);
-  UNSCOPED_INFO("EOF stood behind the bytes, and was lost: the next recv would wait for ever");
+  UNSCOPED_INFO("EOF stood behind the bytes, and was lost: the next recv would wait forever");
   CHECK(client.has_ended());
   CHECK(client.kernel.waiting() == 0);
 }

@@ -271,7 +271,7 @@ TEST_CASE("12 a worker that fails to keep a client waits for no other") {
   receiving here;
   here.context.spawn(take_all(here.here, here.seen));
   CHECK(here.come_without_memory(some_client().release()));
-  UNSCOPED_INFO("this client is in no count, and so the loop would wait for ever");
+  UNSCOPED_INFO("this client is in no count, and so the loop would wait forever");
   CHECK(here.context.in_flight() == 0);
   here.come(arrivals::no_more_than(0));
   UNSCOPED_INFO("the loop has been told already that nothing is expected");

@@ -66,7 +66,7 @@ task<caught> catch_failure(blocking_pool& pool) {
   co_return seen;
 }
 
-// Blocks its thread until somebody opens it, but not for ever.
+// Blocks its thread until somebody opens it, but not forever.
 class door {
  public:
   [[nodiscard]] bool wait() {

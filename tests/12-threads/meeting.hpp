@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Threads that have to be in one place at the same time.
 // Threads  any.
-// Rule     nobody waits for ever: after a while one that is missing is not waited for.
+// Rule     nobody waits forever: after a while one that is missing is not waited for.
 #pragma once
 
 #include <chrono>

@@ -251,7 +251,7 @@ TEST_CASE("13.2 a head at its limit, and one past it", "[13.2]") {
   CHECK(status_of(head, too_small) == 431);
   UNSCOPED_INFO(
       "as many bytes as a head may have are there, and its end is not: a buffer of that size "
-      "would be full, and the client would wait for ever");
+      "would be full, and the client would wait forever");
   CHECK(look_at_once(head.substr(0, head.size() - 1), too_small).refused.status == 431);
   UNSCOPED_INFO("one more byte may come: it is not full yet");
   CHECK(look_at_once(head.substr(0, head.size() - 2), too_small).refused.status == 0);

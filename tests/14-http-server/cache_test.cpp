@@ -53,7 +53,7 @@ TEST_CASE("14.3 a file is sent without a look at the disk while it is fresh", "[
 TEST_CASE("14.3 after its time it is looked at again", "[14.3]") {
   file_cache cache{{.fresh_ms = 100ms}};
   put(cache, "/a", 10);
-  UNSCOPED_INFO("fresh_ms have gone by: whoever changed the file sees the old one for ever");
+  UNSCOPED_INFO("fresh_ms have gone by: whoever changed the file sees the old one forever");
   CHECK(cache.find("/a", start + 100ms) == nullptr);
   UNSCOPED_INFO("nobody checks it yet: begin_check() sets is_being_checked, and find() must not");
   CHECK(cache.find("/a", start + 100ms) == nullptr);

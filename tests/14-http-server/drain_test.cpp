@@ -140,7 +140,7 @@ TEST_CASE("14 a log that nobody reads does not keep the server, and its lines ar
   site_server server{{"--access-log", pipe, "--drain-timeout-ms", "100"}};
   const std::string long_path = "/none?" + std::string(8000, 'x');
   for (int i = 0; i < 300; ++i) CHECK(status_of(server.get(long_path)) == 404);
-  UNSCOPED_INFO("a write to a full pipe waits for ever: the last one needs a limit as well");
+  UNSCOPED_INFO("a write to a full pipe waits forever: the last one needs a limit as well");
   CHECK(server.process.stop(SIGTERM, milliseconds{5000}) == exited(0));
   CHECK(server.process.stderr_text().find("the access log lacks ") != std::string::npos);
 }

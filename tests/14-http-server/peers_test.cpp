@@ -156,7 +156,7 @@ TEST_CASE("14 a peer loses patience with a client that is silent, and with one t
     (void)stuck.recv_exactly(1000);  // now it is served
     UNSCOPED_INFO("14-peer-" << peer << ": nobody looks how long a client is waited for");
     CHECK(silent.recv_until_eof().empty());
-    UNSCOPED_INFO("14-peer-" << peer << ": a client that takes nothing is kept for ever");
+    UNSCOPED_INFO("14-peer-" << peer << ": a client that takes nothing is kept forever");
     CHECK(eventually(2 * step_deadline, [&] { return server.process.open_fd_count() <= fds; }));
     UNSCOPED_INFO("14-peer-" << peer << ": an answer that is not whole looks as if it were");
     CHECK(stuck.wait_for_end() == ending::reset);

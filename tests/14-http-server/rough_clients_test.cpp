@@ -103,7 +103,7 @@ TEST_CASE("14 a folder's index that is no file is refused, and makes nobody wait
   std::filesystem::create_directories(root / "of-a-folder" / "index.html");
   std::filesystem::rename(root / "fifo", root / "of-a-fifo" / "index.html");
   CHECK(status_of(server.get("/of-a-fifo/")) == 403);
-  UNSCOPED_INFO("a redirect from a path with a slash at its end leads to the next one, for ever");
+  UNSCOPED_INFO("a redirect from a path with a slash at its end leads to the next one, forever");
   CHECK(status_of(server.get("/of-a-folder/")) == 404);
 }
 

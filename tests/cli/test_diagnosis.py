@@ -163,6 +163,25 @@ def test_an_exception_that_ended_the_test_program_is_found(
     assert diagnose(output("/t.cpp:1: FAILED:\n  CHECK( x )\n", before)).uncaught == uncaught
 
 
+@pytest.mark.parametrize(
+    ("printed", "assertion"),
+    [
+        (f"08-cases: {ROOT}/solutions/08-x/join.hpp:24: void a::b(int): "
+         "Assertion `left_ > 0 && \"more arrivals than were waited for\"' failed.",
+         "solutions/08-x/join.hpp:24: more arrivals than were waited for"),
+        ("01-cases: a.cpp:7: int main(): Assertion `left == 0' failed.", "a.cpp:7: left == 0"),
+        ("/usr/include/c++/12/span:279: constexpr T& std::span<T>::operator[](size_t) const: "
+         "Assertion '__idx < size()' failed.", "/usr/include/c++/12/span:279: __idx < size()"),
+        ("it failed.", None),
+    ],
+)  # fmt: skip
+def test_an_assertion_that_ended_the_test_program_is_found(
+    printed: str, assertion: str | None
+) -> None:
+    before = f"about to fall over\n{printed}\n"
+    assert diagnose(output("/t.cpp:1: FAILED:\n  CHECK( x )\n", before)).assertion == assertion
+
+
 def test_a_signal_is_said_with_what_it_means() -> None:
     found = diagnose(
         output(

@@ -126,6 +126,19 @@ def test_an_exception_that_nobody_caught_is_said_first(capsys: pytest.CaptureFix
     assert "/t.cpp:1" in said and "/t.cpp:2" not in said and "and 2 more" in said
 
 
+def test_an_assertion_that_ended_a_test_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
+    findings = "\n".join(f"/t.cpp:{line}: FAILED:\n  CHECK( x )\n" for line in (1, 2, 3))
+    failed = "01-cases: a.hpp:7: void f(): Assertion `handle && \"a null handle\"' failed.\n"
+    tests = (
+        ctests.TestResult("01.1 adds", "failed", 0.1, findings, ("01", "01.1")),
+        ctests.TestResult("01.1 adds later", "crashed", 0.1, failed, ("01", "01.1")),
+    )
+    reporting._show_tests(Group("01.1", "Add", tests), "student", reporting.FINDINGS_SHOWN)
+    said = capsys.readouterr().out
+    cause = "It crashed at an assertion: a.hpp:7: a null handle"
+    assert said.index(cause) < said.index("01.1 adds\n")
+
+
 def test_a_test_that_hangs_is_said_in_words(live: LiveCourse) -> None:
     live.solve()
     live.say("01.2: hang")

@@ -23,6 +23,10 @@ _UNCAUGHT = re.compile(
     r"(\n\s*what\(\):\s+(?P<what>.*\S))?",
     re.MULTILINE,
 )
+# glibc's; libstdc++'s names no program and has other quotes. Ours end with a sentence in quotes.
+_ASSERTION = re.compile(
+    r"^(\S+: )?(?P<where>\S+:\d+): .*Assertion [`'](?P<what>.*)' failed\.$", re.MULTILINE
+)
 _CHILD = re.compile(r"(?P<state>\S+ \(pid \d+\) .*); (its stderr:|it printed nothing on stderr)$")
 _SANITIZER = re.compile(r"(?P<kind>ERROR|WARNING): \w+Sanitizer: .*|\S+: runtime error: .*")
 _FRAME = re.compile(  # TSan's have no address, and name their program behind the line
@@ -92,6 +96,7 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     signal: str | None  # "SIGSEGV: it touched memory that is not its own"
     uncaught: str | None  # "std::runtime_error: no such file", which ended the test program
+    assertion: str | None  # "solutions/08-x/join.hpp:24: more arrivals than were waited for"
     children: tuple[Child, ...]
     tail: tuple[str, ...]  # the end of what the test program itself printed
 
@@ -105,6 +110,7 @@ def diagnose(output: str) -> Diagnosis:
         findings=tuple(_findings(lines)),
         signal=_find_signal(lines),
         uncaught=_find_uncaught("\n".join(lines)),
+        assertion=_find_assertion("\n".join(lines)),
         children=children,
         tail=_tail(lines),
     )
@@ -194,6 +200,14 @@ def _find_uncaught(output: str) -> str | None:
     if found["what"] and "(anonymous namespace)" in found["type"]:
         return shorten(found["what"])
     return f"{found['type']}: {shorten(found['what'])}" if found["what"] else found["type"]
+
+
+def _find_assertion(output: str) -> str | None:
+    found = _ASSERTION.search(output)
+    if not found:
+        return None
+    sentence = re.search(r'&& "(.+)"$', found["what"])
+    return f"{shorten(found['where'])}: {sentence[1] if sentence else found['what']}"
 
 
 def _findings(lines: Sequence[str]) -> Iterator[Finding]:

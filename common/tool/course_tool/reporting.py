@@ -117,11 +117,11 @@ def _says_no_reason(test: TestResult, diagnosis: Diagnosis) -> bool:
 
 def _rank(red: tuple[TestResult, Diagnosis]) -> int:
     """First what causes what the other tests say: a sanitizer's finding with its line, then an
-    exception that ended the program. The others stay in order."""
+    exception or an assertion that ended the program. The others stay in order."""
     diagnosis = red[1]
     if diagnosis.sanitizer and diagnosis.sanitizer.frames:
         return 0
-    return 1 if diagnosis.uncaught else 2
+    return 1 if diagnosis.uncaught or diagnosis.assertion else 2
 
 
 def _show_first_sentence(test: TestResult, diagnosis: Diagnosis) -> None:
@@ -149,6 +149,8 @@ def _ending(test: TestResult, diagnosis: Diagnosis) -> str | None:
     if test.status == "crashed" and not diagnosis.sanitizer:
         if diagnosis.uncaught:
             return f"It crashed by an exception that nobody caught: {diagnosis.uncaught}"
+        if diagnosis.assertion:
+            return f"It crashed at an assertion: {diagnosis.assertion}"
         return f"It crashed: ended by {diagnosis.signal or 'a signal'}."
     if test.status == "timeout":
         return (
