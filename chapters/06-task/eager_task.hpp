@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The task that most people write first: it starts at once, and resumes the coroutine that waits
-// for it. It has three defects that task.hpp avoids: the page shows two, and asks for the third.
+// The task that many people write first: it starts immediately, and resumes the coroutine that
+// waits for it. It has three defects that task.hpp avoids. The page shows two of them, and asks the
+// reader to find the third.
 // Owns     the coroutine's frame, which by default is also destroyed at the body's end.
 // Lifetime that of the frame.
 // Threads  one.

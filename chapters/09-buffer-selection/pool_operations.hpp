@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A recv without a buffer of its own. When bytes have come, the kernel picks a buffer of the pool.
+// A recv without a buffer. When bytes have come, the kernel picks a buffer of the pool.
 // Lifetime the descriptor must live until co_await has returned, and the pool until the result has
 //          been destroyed.
 // Threads  the one that runs the queue.

@@ -6,7 +6,7 @@
 // Errors   std::system_error that says what was tried and at which byte; std::runtime_error if the
 //          source ends too early. A cancel is thrown, too (ECANCELED).
 // Rule     a request's length is fixed before the previous request has run. So a chain reads only
-//          bytes that the file must have. If a chain breaks, single requests find out why.
+//          bytes that the file must have. If a chain breaks, single requests show why.
 #pragma once
 
 #include <algorithm>

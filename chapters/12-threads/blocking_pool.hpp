@@ -51,7 +51,7 @@ class blocking_pool {
     // sender.send(home, *this, 0), where *this is only an address. The store must be the last
     // access to the frame, which holds this object and its from_, because the other thread may
     // destroy the frame. The kernel orders an access between the store and the send before the
-    // other thread's accesses, but C++ and TSan do not know this order.
+    // other thread's accesses, but the rules of C++ do not cover this order, nor does TSan.
     void await_suspend(std::coroutine_handle<> awaiting) noexcept {
       COURSE_TODO("12.5");
     }

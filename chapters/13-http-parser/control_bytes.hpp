@@ -26,7 +26,7 @@ namespace uring::http {
   return (((word - ones * 0x20) & ~word) | ((del - ones) & ~del)) & (ones * 0x80);
 }
 
-// The place of the first control byte at or behind `from`; text.size() if there is none.
+// The place of the first control byte at or after `from`; text.size() if there is none.
 [[nodiscard]] inline std::size_t find_control(std::string_view text, std::size_t from) noexcept {
   static_assert(std::endian::native == std::endian::little, "the lowest bit is of the first byte");
   std::size_t at = from;

@@ -29,7 +29,7 @@ class request_parser {
     more,     // call again with the rest, when more bytes have come
     head,     // `head` is filled in, and its bytes are taken
     data,     // data() is the next part of the body, and its bytes are taken
-    end,      // the request is over, even if it had no body; then comes the next one
+    end,      // the request is over, even if it had no body; the next request follows
     refused,  // answer with why().status, and close the connection
   };
 

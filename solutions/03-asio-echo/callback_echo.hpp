@@ -30,9 +30,9 @@ class callback_session : public std::enable_shared_from_this<callback_session> {
   callback_session(tcp::socket socket, open_sockets& sockets)
       : socket_{std::move(socket)}, entry_{sockets, socket_.native_handle()} {}
 
-  // Initiates a receive into asio::buffer(buffer_), with socket_.async_read_some(), and returns at
-  // once. The handler captures shared_from_this(), which keeps this session alive. When bytes have
-  // come, the handler calls send() with their number. At EOF and on any other error, the handler
+  // Initiates a receive into asio::buffer(buffer_), with socket_.async_read_some(), and returns
+  // immediately. The handler captures shared_from_this(), which keeps this session alive. If bytes
+  // came, the handler calls send() with their number. At EOF and on any other error, the handler
   // initiates nothing, so the session ends. The handler does not close socket_. The session's
   // destructor closes it, after entry_ is gone.
   void receive() {
@@ -47,8 +47,8 @@ class callback_session : public std::enable_shared_from_this<callback_session> {
 
  private:
   // Sends all of asio::buffer(buffer_, bytes), the first `bytes` of the buffer, with
-  // asio::async_write(). This handler, too, captures shared_from_this(). It calls receive(),
-  // unless there was an error.
+  // asio::async_write(). The handler calls receive(), unless there was an error. Decide what the
+  // handler must capture.
   void send(std::size_t bytes) {
     // --8<-- [start:task-03-1b]
     asio::async_write(socket_, asio::buffer(buffer_, bytes),

@@ -34,16 +34,16 @@ class open_sockets {
 
   // After SHUT_RD, every session can still read the bytes that have arrived, and then EOF. SHUT_RD
   // ends neither a session that waits to send, nor one whose client keeps sending, because Linux
-  // delivers later bytes as well. SHUT_RDWR ends every session at once. The socket of an entry that
-  // is added later is shut down in the same way.
+  // delivers later bytes as well. SHUT_RDWR ends every session immediately. The socket of an entry
+  // that is added later is shut down in the same way.
   void shut_down_all(int how) {
     const std::lock_guard lock{mutex_};
     how_ = how;
     for (const int fd : fds_) ::shutdown(fd, how);
   }
 
-  // Calls `done` once no entry is left: at once, or from the thread that removes the last entry.
-  // Nothing waits for an entry that is added after that, so its socket is shut down both ways.
+  // Calls `done` once no entry is left: before it returns, or from the thread that removes the last
+  // entry. Nothing waits for an entry that is added later, so its socket is shut down both ways.
   void when_empty(std::function<void()> done) {
     std::unique_lock lock{mutex_};
     when_empty_ = std::move(done);

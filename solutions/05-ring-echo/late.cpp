@@ -27,7 +27,7 @@ struct tenant {
 // Prints which client has that id, and returns its descriptor.
 int introduce(uring::slot_table<tenant>& table, const uring::slot_id& id) {
   const tenant* const shown = table.find(id);
-  if (shown == nullptr) throw std::logic_error{"find() does not know an id that insert() returned"};
+  if (shown == nullptr) throw std::logic_error{"find() does not find an id that insert() returned"};
   std::printf("%s has descriptor %d, slot %u, generation %u.\n", shown->name, shown->socket.get(),
               id.index, id.generation);
   return shown->socket.get();

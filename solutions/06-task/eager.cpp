@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 06-eager: shows defects of the task that most people write first. Built with AddressSanitizer.
+// 06-eager: shows defects of the task that many people write first. Built with AddressSanitizer.
 //
 //   ./course run 06:eager -- --awaits 1
 //   ./course run 06:eager -- --awaits 1000000 --stays

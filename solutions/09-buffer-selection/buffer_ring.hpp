@@ -36,7 +36,7 @@ static_assert(sizeof(::io_uring_buf) == 16);
 
 class buffer_ring final : public buffer_supply {
  public:
-  // Room for `count` buffers; the kernel wants a power of two.
+  // Room for `count` buffers; the kernel requires a power of two.
   buffer_ring(io_queue& queue, buffer_group group, std::size_t count)
       : queue_{queue}, group_{group}, entries_{std::bit_ceil(count)} {
     assert(count > 0 && count <= buffers_max && "a buffer ring has 1 to 32768 entries");
@@ -79,7 +79,7 @@ class buffer_ring final : public buffer_supply {
     ring_ = static_cast<::io_uring_buf_ring*>(memory);
   }
 
-  // Tells the kernel about the ring. Make a zeroed io_uring_buf_reg. Set its ring_addr to the
+  // Registers the ring with the kernel. Make a zeroed io_uring_buf_reg. Set its ring_addr to the
   // ring's address as a number, its ring_entries to the number of entries, and its bgid to the
   // group. Pass its address to io_uring_register_buf_ring(), with &queue_.handle() and no flags. If
   // the result is negative, it is -errno. In this case leave nothing behind, and throw with

@@ -30,7 +30,7 @@ constexpr uring::buffer_group group = 0;
 using two_buffers = std::array<std::array<std::byte, 16>, 2>;
 
 // --8<-- [start:select]
-// Receives without a buffer of its own, and prints the completion.
+// Receives without a buffer, and prints the completion.
 struct prepare_select {
   int fd;
 

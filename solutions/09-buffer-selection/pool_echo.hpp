@@ -64,7 +64,7 @@ class pool_echo {
     }
   }
 
-  // Sends the bytes that the client did not take at once, however long that takes. False if the
+  // Sends the bytes that the client did not take immediately, however long that takes. False if the
   // client is lost.
   task<bool> send_rest(int socket, std::span<const std::byte> rest) {
     while (!rest.empty()) {

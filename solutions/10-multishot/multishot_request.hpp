@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A request that completes many times. It knows whether it is in flight, and can be asked to end.
+// A request that completes many times, and the record of whether it is in flight.
 // Lifetime from ensure_armed() until disarm() has returned, it must be neither moved nor destroyed,
 //          because the kernel has its address.
 // Threads  the one that runs the queue.
@@ -39,9 +39,9 @@ class multishot_request : public io_operation {
 
   // Returns whether a request is in flight, and keeps this in is_armed_. If one is in flight
   // already, starts no other, even if the queue is stopping or io_ was canceled. Otherwise, if
-  // queue().is_stopping(), starts none, because the queue would cancel it at once. Otherwise calls
-  // io_.start(*this, prepare), which returns false, and starts none, if io_ was canceled. Nobody
-  // has asked the new request to end yet (is_asked_to_end_).
+  // queue().is_stopping(), starts none, because the queue would cancel it immediately. Otherwise
+  // calls io_.start(*this, prepare), which returns false, and starts none, if io_ was canceled. The
+  // new request was not asked to end yet (is_asked_to_end_).
   template <typename Prepare>
   bool ensure_armed(const Prepare& prepare) {
     // --8<-- [start:task-10-2]
@@ -104,7 +104,7 @@ struct multishot_request::until_disarmed {
     // --8<-- [end:task-10-3b]
   }
   // Asks the request to end, and keeps the handle in disarming_, from which the final completion
-  // resumes it. If ask_to_end() throws, the coroutine goes on at once, so the handle must not be in
+  // resumes it. If ask_to_end() throws, the coroutine goes on, so the handle must not be in
   // disarming_ then.
   void await_suspend(std::coroutine_handle<> awaiting) const {
     // --8<-- [start:task-10-3c]

@@ -60,8 +60,8 @@ class link_chain {
   explicit link_chain(unsigned links) noexcept : links_{static_cast<std::uint8_t>(links)} {}
   link_chain(link_chain&&) = delete;  // its parts hold its address
 
-  // Starts a request for each of `parts`, in order; `prepare(i, sqe)` prepares the i-th. False if
-  // they were canceled before: then none is started.
+  // Starts a request for each of `parts`, in order; `prepare(i, sqe)` prepares the i-th. Returns
+  // false if the source was canceled before. In this case no part is started.
   template <typename Prepare>
   bool start(const io_handle& io, std::span<part> parts, std::coroutine_handle<> continuation,
              const Prepare& prepare) {

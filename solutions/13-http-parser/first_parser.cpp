@@ -48,8 +48,8 @@ int main(int argc, char** argv) {
   common::flag_set flags{"Chapter 13: two requests, read the way many servers do it at first."};
   return common::program_main(argc, argv, flags, [] {
     show("all of it in one piece", sent.size());
-    show("cut behind the first head", sent.find("hello"));
-    show("cut behind the first request", sent.find("GET"));
+    show("cut after the first head", sent.find("hello"));
+    show("cut after the first request", sent.find("GET"));
     show("cut inside the first head", 10);
   });
 }

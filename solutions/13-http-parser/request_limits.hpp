@@ -11,10 +11,10 @@ namespace uring::http {
 
 struct request_limits {
   // --8<-- [start:limits]
-  std::size_t request_line_bytes_max = 8 * 1024;     // beyond: 414, or 501 if the method is so long
+  std::size_t request_line_bytes_max = 8 * 1024;     // beyond: 414, or 501 if the method alone is
   std::size_t field_line_bytes_max = 8 * 1024;       // beyond: 431
   std::size_t fields_max = 100;                      // beyond: 431; a head has room for so many
-  std::size_t head_bytes_max = 16 * 1024;            // beyond: 431; each CR LF counts, too
+  std::size_t head_bytes_max = 16 * 1024;            // beyond: 431; each CR LF counts
   std::uint64_t body_bytes_max = 1024 * 1024;        // beyond: 413
   std::size_t chunk_line_bytes_max = 256;            // beyond: 400
   std::size_t chunk_extension_bytes_max = 4 * 1024;  // beyond: 400; for all chunks of a body

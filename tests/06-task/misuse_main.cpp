@@ -34,6 +34,13 @@ void awaits_twice() {
   static_cast<void>(std::move(once).operator co_await());  // NOLINT(bugprone-use-after-move)
 }
 
+void awaits_a_task_that_has_ended() {
+  uring::task<int> once = answer();
+  const auto awaiter = std::move(once).operator co_await();
+  awaiter.await_suspend(std::noop_coroutine()).resume();
+  static_cast<void>(std::move(once).operator co_await());  // NOLINT(bugprone-use-after-move)
+}
+
 void takes_too_early() {
   uring::outcome<int> nothing_yet;
   static_cast<void>(nothing_yet.take());
@@ -75,6 +82,7 @@ struct misuse {
 constexpr misuse misuses[] = {
     {"empty-task", awaits_an_empty_task},
     {"task-twice", awaits_twice},
+    {"ended-task", awaits_a_task_that_has_ended},
     {"too-early", takes_too_early},
     {"promise-destroyed", destroys_a_promise_that_is_awaited},
     {"promise-twice", awaits_a_promise_twice},

@@ -86,6 +86,8 @@ TEST_CASE("06.5 awaiting a settled promise does not suspend", "[06.5]") {
   promise<int> resolved;
   UNSCOPED_INFO("nobody waits yet: there is nothing to resume");
   resolved.resolve(42);
+  UNSCOPED_INFO("settle() wrote nothing: the word becomes settled() even if nobody waits");
+  REQUIRE(resolved.is_settled());
   CHECK(sync_wait(await(resolved, counted{})) == 42);
   promise<int> rejected;
   rejected.reject(an_error("not today"));
@@ -97,6 +99,7 @@ TEST_CASE("06.5 awaiting a settled promise does not suspend", "[06.5]") {
 }
 
 TEST_CASE("06.5 resolve resumes the coroutine that waits", "[06.5]") {
+  INFO("settle() may only resume the frame: its owner destroys it, even if it has ended");
   promise<int> awaited;
   outcome<int> ended;
   const driver outermost = drive_into(await(awaited, counted{}), ended);
@@ -161,13 +164,16 @@ TEST_CASE("06.5 a result that comes while a coroutine suspends is found", "[06.5
     promise<int, watched_word> awaited;
     outcome<int> ended;
     const driver outermost = drive_into(await(awaited, counted{}), ended);
+    INFO("the result came before access "
+         << access
+         << " of the awaiting side to the word. Once the word holds its handle, the frame may run, "
+            "and end: await_suspend() then touches nothing, and returns true");
     {
       const watch settler{access, [&] { awaited.resolve(42); }};
       outermost.start();
       came_in = settler.came_in();
     }
     if (!came_in) awaited.resolve(42);
-    INFO("the result came before access " << access << " of the awaiting side to the word");
     UNSCOPED_INFO(
         "await_suspend() wrote its handle over settled(): look and write in one operation");
     REQUIRE(outermost.has_ended());
@@ -200,8 +206,10 @@ TEST_CASE("06.5 each side sees the earlier writes of the other", "[06.5]") {
   {
     const watch settler;
     settled_first.resolve(42);
+    UNSCOPED_INFO("settle() wrote nothing: the word becomes settled() even if nobody waits");
+    REQUIRE(settler.has_written());
     UNSCOPED_INFO("the result is written before settle(): its access needs release order");
-    CHECK((settler.has_written() && settler.publishes()));
+    CHECK(settler.publishes());
   }
   {
     const watch awaiting;
@@ -210,6 +218,10 @@ TEST_CASE("06.5 each side sees the earlier writes of the other", "[06.5]") {
         "await_suspend() found that the result is there, and the coroutine will read it: "
         "this access needs acquire order");
     CHECK(awaiting.sees_what_it_found());
+    UNSCOPED_INFO(
+        "await_suspend() found settled() and wrote over it, and for a moment nobody saw that the "
+        "promise is settled: compare_exchange_strong writes only if it finds nobody");
+    CHECK_FALSE(awaiting.has_written());
   }
   promise<int, watched_word> awaited_first;
   auto awaiter_that_waits = awaited_first.operator co_await();
@@ -249,6 +261,7 @@ TEST_CASE("06.5 sync_wait is refused in a coroutine that another thread resumes"
 TEST_CASE("06.5 a promise carries what a task can return", "[06.5]") {
   promise<std::unique_ptr<int>> boxed;
   boxed.resolve(std::make_unique<int>(7));
+  REQUIRE(boxed.is_settled());
   CHECK(*sync_wait(await(boxed, counted{})) == 7);
   promise<> plain;
   plain.resolve();
@@ -284,7 +297,9 @@ TEST_CASE("06.5 a frame that is destroyed while it waits is resumed by nobody", 
       const driver given_up = drive_into(await(awaited, counted{}), ended);
       given_up.start();
     }
-    UNSCOPED_INFO("the awaiter was destroyed more than once, or not at all");
+    UNSCOPED_INFO(
+        "the awaiter was destroyed more than once, or not at all, or its waiting_ was changed: "
+        "compare_exchange_strong writes to its first argument, so give it another variable");
     CHECK(counting_word::takebacks == 1);
     CHECK(before.leaked_objects() == 0);
     awaited.resolve(42);  // the destroyed frame is not resumed: AddressSanitizer would tell

@@ -73,6 +73,27 @@ task<int> block_inside() {
   co_return sync_wait(answer());
 }
 
+task<std::thread::id> thread_of_its_body() {
+  co_return std::this_thread::get_id();
+}
+
+// Counts what sync_wait_all() may not need of a result: to be made from nothing, and to be copied.
+struct plain_result {
+  plain_result() { ++made; }
+  explicit plain_result(int was_given) : number{was_given} {}
+  plain_result(const plain_result& other) : number{other.number} { ++copies; }
+  plain_result(plain_result&& other) noexcept = default;
+  plain_result& operator=(const plain_result&) = default;
+
+  int number = 0;
+  static inline int made = 0;
+  static inline int copies = 0;
+};
+
+task<plain_result> plain(int number) {
+  co_return plain_result{number};
+}
+
 // Another thread, which resumes the coroutine that awaits it, once. It ends even if none does.
 class helper_thread {
  public:
@@ -410,6 +431,14 @@ sync_wait_frame wait_for_ever(waiting_frame& own) {
   co_await keep;
 }
 
+// Ends a test whose sync_wait() does not return.
+struct sync_wait_returns : watchdog {
+  sync_wait_returns()
+      : watchdog{long_enough,
+                 "sync_wait() does not return: it makes the frame, starts it, and only then calls "
+                 "ended.wait(), which returns when the notifier has called arrive()"} {}
+};
+
 // Calls sync_wait_all(), and ends the test if that does not return.
 std::vector<int> wait_for_all(std::vector<task<int>> tasks) {
   const watchdog stops{std::chrono::seconds{5},
@@ -422,6 +451,7 @@ std::vector<int> wait_for_all(std::vector<task<int>> tasks) {
 }  // namespace
 
 TEST_CASE("06.4 sync_wait returns the task's result", "[06.4]") {
+  const sync_wait_returns soon;
   CHECK(sync_wait(answer()) == 42);
   sync_wait(nothing());
   CHECK(*sync_wait(boxed()) == 7);
@@ -430,7 +460,20 @@ TEST_CASE("06.4 sync_wait returns the task's result", "[06.4]") {
   CHECK(number == 5);
 }
 
+TEST_CASE("06.4 a task begins on the thread that waits for it", "[06.4]") {
+  const sync_wait_returns soon;
+  const std::thread::id here = std::this_thread::get_id();
+  UNSCOPED_INFO("the body began on another thread: call start() on the thread that waits");
+  CHECK(sync_wait(thread_of_its_body()) == here);
+  std::vector<task<std::thread::id>> tasks;
+  tasks.push_back(thread_of_its_body());
+  tasks.push_back(thread_of_its_body());
+  UNSCOPED_INFO("a body began on another thread: call each start() on the thread that waits");
+  CHECK(sync_wait_all(std::move(tasks)) == std::vector{here, here});
+}
+
 TEST_CASE("06.4 sync_wait throws the task's exception, and leaves no frame", "[06.4]") {
+  const sync_wait_returns soon;
   const live_scope before;
   {
     UNSCOPED_INFO("the task's exception did not come out of sync_wait()");
@@ -441,6 +484,7 @@ TEST_CASE("06.4 sync_wait throws the task's exception, and leaves no frame", "[0
 }
 
 TEST_CASE("06.4 sync_wait throws if its value throws when it is moved", "[06.4]") {
+  const sync_wait_returns soon;
   constexpr int more_than_there_are = 10;
   UNSCOPED_INFO("a value that can be moved arrives even if it cannot be assigned");
   CHECK_NOTHROW(sync_wait(moved(more_than_there_are)));
@@ -522,6 +566,7 @@ TEST_CASE("06.4 an exception from another thread comes out of sync_wait", "[06.4
 }
 
 TEST_CASE("06.4 sync_wait inside a coroutine throws, and says what to do instead", "[06.4]") {
+  const sync_wait_returns soon;
   UNSCOPED_INFO("it would block the thread that has to finish the task");
   CHECK_THROWS_WITH(sync_wait(block_inside()), Catch::Matchers::EndsWith("co_await it"));
   UNSCOPED_INFO("afterwards, ordinary code may wait again");
@@ -543,6 +588,23 @@ TEST_CASE("06.4 sync_wait_all gives all results, in the order of the tasks", "[0
   CHECK(results == std::vector{10, 20, 30, 40, 50});
   UNSCOPED_INFO("the tasks are started in their order");
   CHECK(log == std::vector{1, 2, 3, 4, 5});
+}
+
+TEST_CASE("06.4 sync_wait_all moves each result, and makes none", "[06.4]") {
+  std::vector<task<plain_result>> tasks;
+  tasks.push_back(plain(1));
+  tasks.push_back(plain(2));
+  plain_result::made = plain_result::copies = 0;
+  const std::vector<plain_result> results = sync_wait_all(std::move(tasks));
+  REQUIRE(results.size() == 2);
+  CHECK((results[0].number == 1 && results[1].number == 2));
+  UNSCOPED_INFO(
+      "a result was made from nothing, which not every type allows: push_back() what take() "
+      "returns");
+  CHECK(plain_result::made == 0);
+  UNSCOPED_INFO(
+      "a result was copied, which not every type allows: push_back() what take() returns");
+  CHECK(plain_result::copies == 0);
 }
 
 TEST_CASE("06.4 sync_wait_all makes every frame before it starts the first task", "[06.4]") {

@@ -49,8 +49,8 @@ constexpr const char* post =
 
 TEST_CASE("13 first-parser gives three answers to the same bytes", "[13]") {
   const std::string said = output_of("13-first-parser", {});
-  UNSCOPED_INFO("cut behind the first request, it sees both");
-  CHECK_THAT(said, ContainsSubstring("cut behind the first request\n"
+  UNSCOPED_INFO("cut after the first request, it sees both");
+  CHECK_THAT(said, ContainsSubstring("cut after the first request\n"
                                      "  a request: POST /one HTTP/1.1\n"
                                      "  a request: GET /two HTTP/1.1\n"));
   CHECK_THAT(said, ContainsSubstring("a request: helloGET /two HTTP/1.1\n"));

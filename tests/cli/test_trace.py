@@ -330,6 +330,6 @@ def test_a_test_that_gives_no_reason_suggests_a_trace(
 ) -> None:
     chapter = load_chapter(ROOT / "solutions" / "05-ring-echo")
     red = TestResult("05.1 it goes on", status, 60.0, "", ("05", "05.1"))
-    group = Group("05.1", "Who is this completion?", (red,))
+    group = Group("05.1", "Whose completion is this?", (red,))
     reporting.show_red(group, chapter, "student", verbose=False)
     assert ("./course trace 05 records a run" in capsys.readouterr().out) == suggests
