@@ -83,9 +83,9 @@ template <typename T>
 struct returning {
   outcome<T> result;
 
-  // `co_return value` calls this. (With `co_return {1, 2};`, Value is T. A value that does not
-  // convert to T implicitly does not compile.) Gives the value to result.set_value(), which makes
-  // the T, so use std::forward<Value>(value). A cast would make another T first, and move it.
+  // `co_return value` calls this. (With `co_return {1, 2};`, Value is T. The line with `requires`
+  // allows only values that convert to T implicitly.) Gives the value to result.set_value(), which
+  // makes the T, so use std::forward<Value>(value). A cast would make another T first, and move it.
   template <typename Value = T>
     requires std::is_convertible_v<Value, T>
   void return_value(Value&& value) {

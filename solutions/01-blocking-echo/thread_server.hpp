@@ -84,8 +84,8 @@ class thread_server {
   // Lock mutex_, because run() has not locked it. Insert `client` into sessions_ with
   // `std::thread{}`, a thread object that runs nothing. insert() returns the place of the new
   // entry. Then store in the entry a thread that calls converse() with this place. The thread may
-  // end at once, and its end_session() must find the entry complete. If std::thread's constructor
-  // throws a std::exception, call drop() for this client, and return.
+  // end immediately, and its end_session() must find the entry complete. If the constructor of
+  // std::thread throws a std::exception, call drop() for this client, and return.
   void start_session(common::unique_fd client) {
     // --8<-- [start:task-01-4b]
     const std::lock_guard lock{mutex_};  // the new thread waits here until its entry is complete

@@ -82,8 +82,8 @@ class echo_loop {
   // Accepts every waiting client. Call accept4() with SOCK_NONBLOCK | SOCK_CLOEXEC, and add() with
   // each client. If accept4() fails, common::classify_accept_errno(errno) returns one of the four
   // values of common::accept_failure (errors.hpp). If a client is gone already (try_again), the
-  // next must not wait. If no descriptor is free, the listener stays readable and would wake the
-  // loop again and again. So call pause_accepting(), which does not sleep, and return. If the
+  // next client must not wait. If no descriptor is free, the listener stays readable and would wake
+  // the loop again and again. So call pause_accepting(), which does not sleep, and return. If the
   // listener is broken, call common::throw_errno("accept").
   void accept_all() {
     // --8<-- [start:task-02-1]
@@ -134,7 +134,7 @@ class echo_loop {
   // that epoll reports needs no case of its own, because the next send or recv returns it.
   void serve(int fd) {
     const auto found = connections_.find(fd);
-    if (found == connections_.end()) return;  // an event of the listener that a stop has closed
+    if (found == connections_.end()) return;  // the listener's, from before begin_stop() closed it
     connection& client = found->second;
     // --8<-- [start:task-02-4]
     const std::uint32_t wanted = client.wanted_events();
@@ -193,7 +193,7 @@ class echo_loop {
   std::unordered_map<int, connection> connections_;  // by descriptor
   bool dropping_ = false;  // true after epoll has refused a client, until it accepts one
   std::optional<clock::time_point> retry_accept_at_;  // set while we are out of descriptors
-  std::optional<clock::time_point> stop_deadline_;    // set once a stop was asked for
+  std::optional<clock::time_point> stop_deadline_;    // set when a stop begins
   std::array<std::byte, scratch_bytes> scratch_;      // shared: no byte stays after its event
 };
 

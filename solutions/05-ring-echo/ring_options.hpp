@@ -38,7 +38,7 @@ struct ring_options {
   bool is_disabled = false;    // nothing can be submitted before a thread has enabled the ring
 };
 
-// The flags --ring-flags, --sq and --cq. From this chapter on, every server takes them.
+// The flags --ring-flags, --sq and --cq. From this chapter on, the servers take them.
 class ring_command_line {
  public:
   explicit ring_command_line(common::flag_set& flags, const ring_options& defaults = {})

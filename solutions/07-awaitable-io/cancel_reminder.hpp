@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A cancel that completes with -EALREADY may have done nothing: a worker thread of the kernel was
-// running the request, and then left it waiting. So this class makes the canceler ask once more.
+// A cancel that completes with -EALREADY may have done nothing, as when a worker thread of the
+// kernel was running the request, and then left it waiting. So this class cancels it again, later.
 // Owns     the operation that receives the results of cancels, and a timer.
 // Lifetime it is a member of its queue.
 // Threads  the one that runs the queue.
@@ -26,7 +26,7 @@ class cancel_reminder {
 
   explicit cancel_reminder(Queue& queue) noexcept : queue_{queue} {}
 
-  // The operation for cancels, and for other requests whose result nobody needs.
+  // The operation for cancels, and for other requests whose result no code needs.
   [[nodiscard]] io_operation& unheard() noexcept { return answer_; }
 
   // Calls canceled.ask_again(), if needed, until its operations end or `canceled` is destroyed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An echo server of coroutines: one for each client, one that accepts clients, one for the stop.
 // Owns     the listener, the context, and with it every task.
-// Lifetime run() returns when a stop was asked for and all tasks have ended.
+// Lifetime run() returns after a stop was requested, when all tasks have ended.
 // Threads  only the thread that made it may call run().
 // Errors   std::system_error if the ring or listener fails; a client's error ends its connection.
 // Rule     a client has one operation in flight, a recv or a send. Its buffer is a local variable

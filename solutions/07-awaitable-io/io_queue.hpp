@@ -44,7 +44,7 @@ class io_queue {
     return true;
   }
 
-  // The same for a request whose result nobody needs, such as a cancel.
+  // The same for a request whose result no code needs, such as a cancel.
   template <typename Prepare>
   void start_unheard(const Prepare& prepare) {
     start(reminder_.unheard(), prepare);

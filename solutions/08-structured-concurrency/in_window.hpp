@@ -5,7 +5,7 @@
 // Errors   the first exception of `work` cancels `others`, and is thrown when all pieces that were
 //          begun have ended. No piece is begun after a cancel.
 // Rule     each of `window` workers takes the next piece when its last one has ended. So there are
-//          never more than `window` pieces in flight, and never fewer as long as pieces are left.
+//          never more than `window` pieces in flight, and fewer only at the end or after a cancel.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 08-timers: three timers of 1, 2 and 3 units, put together in four ways.
+// 08-timers: three timers of 1, 2 and 3 units, put together in four ways, and a deadline.
 //
 //   ./course run 08:timers
 //   ./course run 08:timers -- --unit-ms 1000
@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "cancel_source.hpp"
+#include "deadline.hpp"
 #include "io_context.hpp"
 #include "operations.hpp"
 #include "program_main.hpp"
@@ -64,6 +65,13 @@ task<> chained(io_context& context, milliseconds unit) {
                            sleep_before_the_next(context, 2 * unit), sleep_for(source, 3 * unit));
 }
 
+// The timer would run for 60 units.
+task<> until_the_deadline(io_context& context, milliseconds unit) {
+  const io_result ended =
+      co_await uring::with_deadline(uring::timeout_op(context, 60 * unit), 1 * unit);
+  if (ended.error() != ETIME) ended.or_throw("timeout");
+}
+
 void measure(const char* what, task<> (*timers)(io_context&, milliseconds), milliseconds unit) {
   io_context context;
   const auto began = std::chrono::steady_clock::now();
@@ -86,5 +94,6 @@ int main(int argc, char** argv) {
     measure("chained:", chained, unit);
     measure("all at once:", all_at_once, unit);
     measure("until the first:", until_the_first, unit);
+    measure("until the deadline:", until_the_deadline, unit);
   });
 }

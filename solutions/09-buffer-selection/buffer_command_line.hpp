@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The flags --buffers and --buffer-size. From this chapter on, every server takes them.
+// The flags --buffers and --buffer-size. Servers with a buffer pool take them.
 // Lifetime the flag_set must not outlive it.
 #pragma once
 

@@ -113,6 +113,7 @@ TEST_CASE("08 timers take 6 units in sequence, 3 in parallel, and 1 until the fi
   const double chained = units_of(text, "chained:");
   const double parallel = units_of(text, "all at once:");
   const double first = units_of(text, "until the first:");
+  const double deadline = units_of(text, "until the deadline:");
   CHECK(sequence >= 5.99);
   CHECK(chained >= 5.99);
   CHECK(parallel >= 2.99);
@@ -120,6 +121,9 @@ TEST_CASE("08 timers take 6 units in sequence, 3 in parallel, and 1 until the fi
   UNSCOPED_INFO("the losers were waited for to their end, not canceled");
   CHECK(first < 2.9);
   CHECK(parallel < 5.9);
+  CHECK(deadline >= 0.99);
+  UNSCOPED_INFO("its timer of 60 units ran to its end: the deadline did not cancel it");
+  CHECK(deadline < 59);
 }
 
 TEST_CASE("08 fetch prints a line for each address, in the order given", "[08]") {

@@ -211,8 +211,8 @@ def trace(
 ) -> None:
     """Record a run of your program, and step through it.
 
-    A server gets two clients. Checked are frames, queues and buffers: the exit code is 1 if a rule
-    is broken, or if the program does not end as it should.
+    A server gets two clients. The command checks frames, queues and buffers. The exit code is 1 if
+    a rule is broken, or if the program does not end as it should.
 
     \b
         ./course trace 05
@@ -269,7 +269,7 @@ def diff(chapter: ChapterArgument, yes: Yes = False) -> None:
 def reset(chapter: ChapterArgument, task: OneTask = None) -> None:
     """Put a chapter back to its starter.
 
-    What was there is kept aside, and it says where. Files of your own stay.
+    Your version is kept aside, and the command says where. Files that you added stay.
 
     \b
         ./course reset 05
@@ -291,7 +291,7 @@ def bench(
     claims: Annotated[bool, typer.Option("--claims", help="The claims about io_uring.")] = False,
     solution: Solution = False,
     rounds: Annotated[int | None, typer.Option(help="How often each server is measured.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Tiny: its figures say nothing.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Tiny: the figures mean nothing.")] = False,
     out: Annotated[Path | None, typer.Option(help="A folder for JSON, table and plot.")] = None,
     json: Annotated[Path | None, typer.Option(help="One more file for what was found.")] = None,
     yes: Yes = False,
@@ -368,7 +368,7 @@ def doctor_(
 ) -> None:
     """Say what this machine can do, chapter by chapter.
 
-    Every feature is tried, never guessed; for what is missing, the exact fix is printed.
+    The command tries every feature that the course needs. If one is missing, it prints what to do.
 
     \b
         ./course doctor
@@ -443,9 +443,9 @@ def verify(
 ) -> None:
     """Prove the course.
 
-    Minutes: the starters, the solutions, the tool and the site. With --all also the sanitizers,
-    each task alone, the mistakes, the pages in a browser and the style; a table says what held, and
-    what nothing looked at.
+    Checks the starters, the solutions, the tool and the site, which takes minutes. With --all it
+    also checks the sanitizers, each task alone, the mistakes, the pages in a browser and the style.
+    A table says what held, and what no check looked at.
 
     \b
         ./course verify
