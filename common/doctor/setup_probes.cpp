@@ -201,7 +201,7 @@ constexpr std::array setup_features{
             [] { ring_with(IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG); }},
     feature{"single_issuer", "setup", "6.0", "a ring that one thread alone submits to",
             [] { ring_with(IORING_SETUP_SINGLE_ISSUER); }},
-    feature{"defer_taskrun", "setup", "6.1", "completion work runs when the ring's thread enters for it",
+    feature{"defer_taskrun", "setup", "6.1", "completion work waits for the ring's thread",
             [] { ring_with(defer); }},
     feature{"sqpoll", "setup", "5.13", "a kernel thread that submits for the program",
             [] { ring_with(IORING_SETUP_SQPOLL); }},
