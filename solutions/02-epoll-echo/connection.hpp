@@ -35,7 +35,8 @@ class connection {
   // The socket can be read. Call recv() once, into `scratch`. Once is enough, because epoll reports
   // unread bytes again, and the other clients get their turn. Echo the received bytes with
   // send_or_keep(), and return its result. After EAGAIN, which means "not now", return open. At
-  // EOF, and after any other error, return closed.
+  // EOF, and after any other error, return closed. Throw nothing: an error such as ETIMEDOUT ends
+  // one connection, and not the loop.
   [[nodiscard]] state on_readable(std::span<std::byte> scratch) {
     // --8<-- [start:task-02-2]
     const ::ssize_t received = ::recv(socket_.get(), scratch.data(), scratch.size(), 0);

@@ -82,9 +82,9 @@ class echo_loop {
   // Accepts every waiting client. Call accept4() with SOCK_NONBLOCK | SOCK_CLOEXEC, and add() with
   // each client. If accept4() fails, common::classify_accept_errno(errno) returns one of the four
   // values of common::accept_failure (errors.hpp). If a client is gone already (try_again), the
-  // next client must not wait. If no descriptor is free, the listener stays readable and would wake
-  // the loop again and again. So call pause_accepting(), which does not sleep, and return. If the
-  // listener is broken, call common::throw_errno("accept").
+  // next client must not wait. If no descriptor or memory is free, the listener stays readable and
+  // would wake the loop again and again. So call pause_accepting(), which does not sleep, and
+  // return. If the listener is broken, call common::throw_errno("accept").
   void accept_all() {
     // --8<-- [start:task-02-1]
     while (true) {

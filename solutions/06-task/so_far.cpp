@@ -6,6 +6,7 @@
 #include <iostream>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "pausing.hpp"
 #include "program_main.hpp"
@@ -35,8 +36,10 @@ pausing use_tasks() {
   std::cout << "06.1  greet() is called\n";
   uring::task<> greeting = greet();
   std::cout << "      it has returned, and none of its lines has run\n";
+  uring::task<> moved{std::move(greeting)};
+  std::cout << "      its task has moved\n";
   std::cout << "06.2  the task is awaited\n";
-  co_await std::move(greeting);
+  co_await std::move(moved);
   const int number = co_await answer();
   std::cout << "06.3  a value came across: " << number << '\n';
   try {
@@ -58,6 +61,10 @@ void show_all() {
   tasks.frame.destroy();
   const int number = uring::sync_wait(answer());
   std::cout << "06.4  main() waited for " << number << '\n';
+  std::vector<uring::task<int>> both;
+  both.push_back(answer());
+  both.push_back(answer());
+  std::cout << "      and for " << uring::sync_wait_all(std::move(both)).size() << " tasks\n";
   uring::promise<int> promised;
   const pausing waiting = use_promise(promised);
   promised.resolve(42);

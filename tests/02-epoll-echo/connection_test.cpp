@@ -19,6 +19,7 @@
 #include "errors.hpp"
 #include "eventually.hpp"
 #include "patience.hpp"
+#include "refuse_calls.hpp"
 #include "socket_pair.hpp"
 #include "watchdog.hpp"
 
@@ -108,6 +109,16 @@ void fill(const fixture& pair) {
   }
 }
 
+// What on_readable() says on a thread of its own, which some calls are refused to.
+epoll::state readable_on_a_thread(fixture& pair, void (*refuse)(int error), int error) {
+  return std::async(std::launch::async,
+                    [&] {
+                      refuse(error);
+                      return pair.client.on_readable(pair.scratch);
+                    })
+      .get();
+}
+
 constexpr course_test::socket_pair_options small_buffers{.send_buffer_bytes = 4096,
                                                          .receive_buffer_bytes = 4096};
 
@@ -193,18 +204,44 @@ TEST_CASE("02.2 bytes that the socket does not take are kept", "[02.2]") {
 TEST_CASE("02.2 a socket without room takes nothing, and the whole echo is kept", "[02.2]") {
   fixture pair{course_test::unix_pair()};  // there a full socket stays full, to the byte
   fill(pair);
-  pair.send("hello");
+  const std::string message = pattern(1, 48 * 1024);
+  pair.send(message);
   {
     const course_test::watchdog deadline{5s, tries_until_there_is_room};
-    UNSCOPED_INFO(closed_for_want_of_room);
+    UNSCOPED_INFO(closed_for_want_of_room << ", however much is left");
     REQUIRE(pair.client.on_readable(pair.scratch) == epoll::state::open);
   }
   UNSCOPED_INFO("send() said EAGAIN and took nothing: keep all that is left of data in unsent_");
-  REQUIRE(pair.client.unsent_bytes() >= 5);
+  REQUIRE(pair.client.unsent_bytes() >= message.size());
   UNSCOPED_INFO(
       "unsent_ holds more than the echo: send() returned -1, which is not a count. data.begin() + "
       "-1 is the byte before the echo. After -1, keep all of data");
-  CHECK(pair.client.unsent_bytes() == 5);
+  CHECK(pair.client.unsent_bytes() == message.size());
+}
+
+TEST_CASE("02.2 an error that is not EAGAIN ends its own connection, and throws nothing",
+          "[02.2]") {
+  for (const int error : {ETIMEDOUT, ENOMEM}) {
+    fixture pair;
+    epoll::state after = epoll::state::open;
+    UNSCOPED_INFO("recv() failed with "
+                  << common::describe_errno(error)
+                  << " for one client, and an exception would end the server for all of them: "
+                     "return closed for any errno but EAGAIN");
+    REQUIRE_NOTHROW(after = readable_on_a_thread(pair, course_test::refuse_recv, error));
+    CHECK(after == epoll::state::closed);
+  }
+  for (const int error : {ETIMEDOUT, ENOBUFS}) {
+    fixture pair;
+    pair.send("anyone?");
+    epoll::state after = epoll::state::open;
+    UNSCOPED_INFO("send() failed with "
+                  << common::describe_errno(error)
+                  << " for one client, and an exception would end the server for all of them: "
+                     "return closed for any errno but EAGAIN");
+    REQUIRE_NOTHROW(after = readable_on_a_thread(pair, course_test::refuse_send, error));
+    CHECK(after == epoll::state::closed);
+  }
 }
 
 TEST_CASE("02.2 a client without room does not make the others wait", "[02.2]") {
@@ -316,8 +353,9 @@ TEST_CASE("02.3 a wake-up without room loses neither the connection nor its byte
   UNSCOPED_INFO("on_writable() sent nothing, so unsent_ has to hold the byte again, and once");
   CHECK(pair.client.unsent_bytes() == 1);
   UNSCOPED_INFO(
-      "on_writable() has left a byte unsent, and the connection does not wait for room any more. A "
-      "flag beside unsent_ can disagree with unsent_: ask unsent_.empty() instead");
+      "on_writable() has left a byte unsent, and the connection does not wait for room, or not for "
+      "room alone: then it would read on. A flag beside unsent_ can disagree with unsent_: ask "
+      "unsent_.empty() instead");
   CHECK(pair.client.wanted_events() == EPOLLOUT);
 }
 

@@ -59,8 +59,9 @@ constexpr const char* does_not_come_back =
 constexpr const char* sends_again_and_again =
     "the loop stays with one client, which does not read: send_or_keep() has to return at EAGAIN";
 constexpr const char* epoll_was_not_told =
-    "the connection wants EPOLLOUT now: has epoll been told (EPOLL_CTL_MOD)? Ask wanted_events() "
-    "before the connection sends, and after: if the answers differ, epoll gets the new one";
+    "the connection wants EPOLLOUT now, and nothing else: has epoll been told (EPOLL_CTL_MOD)? Ask "
+    "wanted_events() before the connection sends, and after: if the answers differ, epoll gets the "
+    "new one";
 constexpr const char* used_after_erase =
     "epoll_ctl: EBADF? After erase() the connection is gone: use neither it nor its descriptor";
 
@@ -218,6 +219,22 @@ TEST_CASE("02.1 out of descriptors, the listener is not watched for a while", "[
       "the listener is still watched, and reports the client that cannot be accepted, again and "
       "again: call pause_accepting(). A sleep instead would make every other client wait");
   CHECK_FALSE(listener_is_watched());
+}
+
+TEST_CASE("02.1 any shortage stops the watch on the listener for a while", "[02.1]") {
+  for (const int error : {ENFILE, ENOBUFS, ENOMEM}) {
+    loop_fixture server;
+    const client waiting{server.port};
+    const course_test::failing_accepts failures{error};
+    UNSCOPED_INFO("accept failed with " << common::describe_errno(error)
+                                        << ": ask classify_accept_errno(), which knows them all");
+    REQUIRE_NOTHROW(server.turn(accepts_again_and_again));
+    UNSCOPED_INFO("accept failed with "
+                  << common::describe_errno(error)
+                  << ", and the listener is still watched: classify_accept_errno() says "
+                     "out_of_descriptors, for which you call pause_accepting()");
+    CHECK_FALSE(listener_is_watched());
+  }
 }
 
 TEST_CASE("02.1 an empty queue does not pause accepting", "[02.1]") {
@@ -551,6 +568,32 @@ TEST_CASE("02.4 a client that resets with an echo unsent is erased, and no other
   CHECK(steady.echo("still here") == "still here");
   UNSCOPED_INFO(used_after_erase);  // the reset may come in only now
   CHECK(course_test::eventually(5s, [] { return watched_for(EPOLLOUT) == 0; }));
+}
+
+TEST_CASE("02.4 a client whose kept bytes cannot be sent is erased, and the loop goes on",
+          "[02.4]") {
+  loop_fixture server{4096};
+  client talker = server.only_client({.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096});
+  {
+    const watchdog deadline{15s, sends_again_and_again};
+    const serving loop{server};
+    const std::string much(64 * 1024, 'x');
+    UNSCOPED_INFO(epoll_was_not_told);
+    REQUIRE(course_test::eventually(10s, [&] {
+      (void)talker.send_some(much);
+      return watched_for(EPOLLOUT) == 1;
+    }));
+  }
+  while (!talker.recv_some(4096).empty()) continue;  // so there will be room
+  UNSCOPED_INFO("send() failed with ENOBUFS for one client, and the whole server ended");
+  REQUIRE_NOTHROW(logged_by([&] {
+    course_test::refuse_send(ENOBUFS);
+    server.turn();
+  }));
+  UNSCOPED_INFO(
+      "on_writable() said closed, because the kept bytes cannot be sent: erase the connection, as "
+      "after on_readable(), or the echo goes on without them");
+  CHECK(server.loop.connection_count() == 0);
 }
 
 TEST_CASE("02.4 a stop closes every client and ends the loop", "[02.4]") {

@@ -93,11 +93,13 @@ TEST_CASE("06 so_far shows each task of the chapter", "[06]") {
   CHECK(output_of("06-so_far") ==
         "06.1  greet() is called\n"
         "      it has returned, and none of its lines has run\n"
+        "      its task has moved\n"
         "06.2  the task is awaited\n"
         "      greet runs\n"
         "06.3  a value came across: 42\n"
         "      and an exception: no answer\n"
         "06.4  main() waited for 42\n"
+        "      and for 2 tasks\n"
         "06.5  a coroutine waits for a promise\n"
         "      it goes on inside resolve(), with 42\n"
         "      resolve() has returned\n");

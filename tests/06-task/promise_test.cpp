@@ -181,6 +181,23 @@ TEST_CASE("06.5 a result that comes while a coroutine suspends is found", "[06.5
   }
 }
 
+TEST_CASE("06.5 a coroutine may be resumed as soon as the word holds its handle", "[06.5]") {
+  INFO(
+      "the result came right after the exchange of await_suspend(), and the coroutine has run to "
+      "its end by now: await_suspend() then touches nothing, not even waiting_, and returns true");
+  promise<int, watched_word> awaited;
+  outcome<int> ended;
+  const driver outermost = drive_into(await(awaited, counted{}), ended);
+  {
+    const watch settler = watch::after_the_write([&] { awaited.resolve(42); });
+    outermost.start();
+    UNSCOPED_INFO("await_suspend() wrote nothing to the word");
+    REQUIRE(settler.came_in());
+  }
+  REQUIRE(outermost.has_ended());
+  REQUIRE(in_words(ended) == "value 42");
+}
+
 TEST_CASE("06.5 a coroutine that suspends while its promise is settled is resumed", "[06.5]") {
   bool came_in = true;
   for (int access = 0; came_in; ++access) {

@@ -81,6 +81,20 @@ struct counts_moves {
   counts_moves(counts_moves&&) noexcept { ++moves; }
 };
 
+// Refuses to become an int.
+struct no_number {
+  // NOLINTNEXTLINE(*explicit*): co_return makes an int of it
+  operator int() const { throw refused{"no number"}; }
+};
+
+task<int> catch_while_it_returns() {
+  try {
+    co_return no_number{};
+  } catch (const refused&) {
+    co_return 7;
+  }
+}
+
 struct no_std_exception {};
 
 task<int> refuse_oddly() {
@@ -261,6 +275,13 @@ TEST_CASE("06.3 an exception after co_return counts, and the value does not", "[
       "unhandled_exception() keeps it even if the result is set, as a function that throws returns "
       "nothing");
   CHECK(thrown == "after co_return");
+}
+
+TEST_CASE("06.3 an exception while the result is made belongs to the body", "[06.3]") {
+  UNSCOPED_INFO(
+      "return_value() is called inside the body, so the body may catch what it throws: leave that "
+      "alone, and unhandled_exception() gets what the body does not catch");
+  CHECK(run(catch_while_it_returns()).take() == 7);
 }
 
 TEST_CASE("06.3 an exception keeps its own type", "[06.3]") {

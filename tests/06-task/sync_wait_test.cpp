@@ -52,6 +52,11 @@ task<int> refuse(std::string why, counted = {}) {
   co_return 0;
 }
 
+task<int> throw_a_number(int number) {
+  throw number;
+  co_return 0;
+}
+
 // Moved more often than it may be: the last time it throws. Nothing can be assigned to it.
 class unmovable_at_last {
  public:
@@ -265,6 +270,35 @@ task<int> meet(barrier& all, int number) {
   co_return number;
 }
 
+// Notes how many blocks operator new has given out when it begins to wait, and when it goes on.
+class late_count {
+ public:
+  late_count(std::thread& resumer, std::size_t& before) : resumer_{resumer}, before_{before} {}
+  late_count(late_count&&) = delete;
+
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> waiting) const {
+    std::size_t& before = before_;
+    resumer_ = std::thread{[waiting] {
+      std::this_thread::sleep_for(a_while);
+      waiting.resume();
+    }};
+    before = course_test::allocations();
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  std::thread& resumer_;
+  std::size_t& before_;
+};
+
+task<int> note_blocks_late(std::thread& resumer, std::size_t& before, std::size_t& after) {
+  late_count wait{resumer, before};
+  co_await wait;
+  after = course_test::allocations();
+  co_return 0;
+}
+
 // What a task waits for until another thread resumes it after a while, unless the frame that waits
 // is destroyed before that.
 class distant_event {
@@ -469,7 +503,8 @@ TEST_CASE("06.4 a task begins on the thread that waits for it", "[06.4]") {
   tasks.push_back(thread_of_its_body());
   tasks.push_back(thread_of_its_body());
   UNSCOPED_INFO("a body began on another thread: call each start() on the thread that waits");
-  CHECK(sync_wait_all(std::move(tasks)) == std::vector{here, here});
+  const std::vector<std::thread::id> began_on = sync_wait_all(std::move(tasks));
+  CHECK(began_on == std::vector{here, here});
 }
 
 TEST_CASE("06.4 sync_wait throws the task's exception, and leaves no frame", "[06.4]") {
@@ -622,6 +657,21 @@ TEST_CASE("06.4 sync_wait_all makes every frame before it starts the first task"
   CHECK(when_the_last_started == when_the_first_started);
 }
 
+TEST_CASE("06.4 sync_wait_all makes nothing between the last start and the wait", "[06.4]") {
+  std::thread resumer;
+  std::size_t when_it_waited = 0;
+  std::size_t when_it_went_on = 0;
+  std::vector<task<int>> tasks;
+  tasks.push_back(note_blocks_late(resumer, when_it_waited, when_it_went_on));
+  static_cast<void>(sync_wait_all(std::move(tasks)));  // no watchdog: its thread takes memory
+  resumer.join();
+  UNSCOPED_INFO(
+      "memory was taken while a task ran. That may throw std::bad_alloc, and the task would then "
+      "use a result and a countdown that are gone: after the first start(), call nothing that may "
+      "throw before ended.wait()");
+  CHECK(when_it_went_on == when_it_waited);
+}
+
 TEST_CASE("06.4 the frames of sync_wait_all live until the last task has ended", "[06.4]") {
   INFO(
       "a frame was destroyed while its task still waits, or a result or the countdown moved: all "
@@ -660,6 +710,14 @@ TEST_CASE("06.4 sync_wait_all throws the first exception after all have ended", 
     CHECK(log == std::vector{1, 2, 3, 4});
   }
   CHECK(before.leaked_objects() == 0);
+}
+
+TEST_CASE("06.4 sync_wait_all throws the first exception, whatever its type", "[06.4]") {
+  std::vector<task<int>> tasks;
+  tasks.push_back(throw_a_number(7));
+  tasks.push_back(refuse("later"));
+  UNSCOPED_INFO("the first task threw an int, and a later task's exception was thrown instead");
+  CHECK_THROWS_AS(wait_for_all(std::move(tasks)), int);
 }
 
 TEST_CASE("06.4 sync_wait_all waits for every task, even if the first one fails at once",

@@ -33,6 +33,10 @@ struct word_access {
 class [[nodiscard]] watch {
  public:
   watch() : watch{-1, [] {}} {}  // nobody comes in
+  // Calls `come_in` once, right after the first write, inside the call that makes it.
+  [[nodiscard]] static watch after_the_write(std::function<void()> come_in) {
+    return watch{after_a_write, std::move(come_in)};
+  }
   // Calls `come_in` once, right before the access with this number; the first is number 0.
   watch(int before_access, std::function<void()> come_in)
       : before_access_{before_access}, come_in_{std::move(come_in)} {
@@ -72,9 +76,17 @@ class [[nodiscard]] watch {
     watching->come_in_();
     current_ = watching;
   }
+  static void after_a_write_of_ours() {
+    if (current_ == nullptr || current_->before_access_ != after_a_write) return;
+    watch* const watching = std::exchange(current_, nullptr);
+    watching->came_in_ = true;
+    watching->come_in_();
+  }
   static void note(word_access access) {
     if (current_ != nullptr) current_->accesses_.push_back(access);
   }
+
+  static constexpr int after_a_write = -2;
 
   static inline watch* current_ = nullptr;
 
@@ -103,11 +115,14 @@ class watched_word {
     watch::before_an_access();
     watch::note({nullptr, true, asked});
     value_ = value;
+    watch::after_a_write_of_ours();
   }
   void* exchange(void* value, order asked = order::seq_cst) {
     watch::before_an_access();
     watch::note({value_, true, asked});
-    return std::exchange(value_, value);
+    void* const found = std::exchange(value_, value);
+    watch::after_a_write_of_ours();
+    return found;
   }
 
   bool compare_exchange_strong(void*& expected, void* value, order success, order failure) {
@@ -115,6 +130,7 @@ class watched_word {
     const bool is_equal = value_ == expected;
     watch::note({value_, is_equal, is_equal ? success : failure});
     (is_equal ? value_ : expected) = is_equal ? value : value_;
+    if (is_equal) watch::after_a_write_of_ours();
     return is_equal;
   }
   bool compare_exchange_strong(void*& expected, void* value, order asked = order::seq_cst) {

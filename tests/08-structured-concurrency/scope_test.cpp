@@ -235,6 +235,8 @@ TEST_CASE("08.5 a scope can be run again", "[08.5]") {
       scope tasks{context};
       for (const int turns : {2, 0, 1, 0}) {
         co_await tasks.run(body(context, tasks, turns, log));
+        UNSCOPED_INFO("run() has ended well, and canceled the scope's own source");
+        CHECK_FALSE(tasks.source().is_canceled());
       }
     }
   };
@@ -246,6 +248,28 @@ TEST_CASE("08.5 a scope can be run again", "[08.5]") {
       "earlier run() did not await all_ended, whose await_resume() notes that the run is over");
   context.run(check::run(context, log));
   CHECK(log == "2010");
+}
+
+TEST_CASE("08.5 a scope that was canceled before runs its body, and throws what it throws",
+          "[08.5]") {
+  struct check {
+    static task<> run(io_context& context, std::string& log) {
+      scope tasks{context};
+      tasks.cancel();
+      co_await tasks.run(note_after(context, 0, log, 'x', {}));
+      UNSCOPED_INFO(
+          "the scope was canceled before, and the body did not run: a cancel ends the waits of its "
+          "source, and the body still has to tidy up");
+      CHECK(log == "x");
+      const std::string thrown =
+          co_await what_run_throws(tasks, fail_after(context, 0, "the first", {}));
+      UNSCOPED_INFO("the scope was canceled before, and the exception of its body is lost");
+      CHECK(thrown == "the first");
+    }
+  };
+  io_context context;
+  std::string log;
+  context.run(check::run(context, log));
 }
 
 TEST_CASE("08.5 a task may spawn another while run waits", "[08.5]") {

@@ -41,6 +41,11 @@ task<int> answer_after(uring::promise<>& gate, int value, counted) {
   co_return value;
 }
 
+task<> note(diary& into, std::string what) {
+  into.note(what);
+  co_return;
+}
+
 task<> open_gates(uring::promise<>& second, uring::promise<>& first) {
   second.resolve();
   first.resolve();
@@ -158,6 +163,23 @@ TEST_CASE("08.1 the first of several exceptions is thrown", "[08.1]") {
   io_context context;
   cancel_source source{context};
   UNSCOPED_INFO("a later failure replaced the first one");
+  CHECK(context.run(what_it_throws(uring::when_all(source, fail_after_a_turn(context, "second", {}),
+                                                   fail("first", {})))) == "first");
+}
+
+TEST_CASE("08.1 a source that was canceled before changes nothing but the waits", "[08.1]") {
+  io_context context;
+  diary log;
+  cancel_source source{context};
+  source.cancel();
+  UNSCOPED_INFO(
+      "the source was canceled before, and a task did not run: every task runs, for it may not use "
+      "the source");
+  context.run(uring::when_all(source, note(log, "one "), note(log, "two")));
+  CHECK(log.text == "one two");
+  UNSCOPED_INFO(
+      "the source was canceled before, and the exception that came first was not kept: tell the "
+      "counter of each");
   CHECK(context.run(what_it_throws(uring::when_all(source, fail_after_a_turn(context, "second", {}),
                                                    fail("first", {})))) == "first");
 }

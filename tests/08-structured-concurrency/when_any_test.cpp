@@ -3,6 +3,7 @@
 #include "when_any.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -66,6 +67,22 @@ TEST_CASE("08.2 the first to end wins, and the losers are canceled", "[08.2]") {
   CHECK(first.value == "the winner");
   UNSCOPED_INFO("every loser ends, and is joined, before when_any returns");
   CHECK(canceled == 2);
+}
+
+TEST_CASE("08.2 a cancel of the losers that fails is thrown", "[08.2]") {
+  struct cannot_be_canceled final : uring::cancel_target {
+    void ask_to_end() override { throw std::runtime_error{"no more requests"}; }
+  };
+  io_context context;
+  cancel_source losers{context};
+  cannot_be_canceled other;
+  losers.watch(other);
+  UNSCOPED_INFO(
+      "losers.cancel() threw, so somebody was not asked to end, and when_any() returned a value as "
+      "if all had been: leave the exception to the frame");
+  CHECK_THROWS_WITH(context.run(uring::when_any(losers, name_after(context, 0, "winner", {}))),
+                    "no more requests");
+  CHECK(counted::live() == 0);
 }
 
 TEST_CASE("08.2 nothing is in flight and no frame is left when it returns", "[08.2]") {

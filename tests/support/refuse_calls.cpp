@@ -84,6 +84,10 @@ void refuse_send(int error) {
   refuse_call(__NR_sendto, error);  // glibc's send() is a sendto() without an address
 }
 
+void refuse_recv(int error) {
+  refuse_call(__NR_recvfrom, error);
+}
+
 void refuse_setsockopt(int level, int error) {
   refuse_call_with(__NR_setsockopt, static_cast<std::uint32_t>(level), error);
 }

@@ -24,8 +24,10 @@ void refuse_epoll_ctl(int operation, int error);
 // The same for listen: with EADDRINUSE, another socket listens on the port since our bind.
 void refuse_listen(int error);
 
-// The same for send: with ENOBUFS, the kernel has no memory for the bytes.
+// The same for send and recv: with ENOBUFS, the kernel has no memory for the bytes; with ETIMEDOUT,
+// the network of the peer is gone.
 void refuse_send(int error);
+void refuse_recv(int error);
 
 // The same for the socket options of one level, and for one command of fcntl.
 void refuse_setsockopt(int level, int error);

@@ -121,6 +121,8 @@ def report_options() -> dict[str, str]:
     for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"):
         said = os.environ.get(name)
         first = f"external_symbolizer_path={program}"  # what is said later counts
+        if name == "TSAN_OPTIONS":  # Catch2's own handler of a crash would hide the race in reports
+            first += ":report_signal_unsafe=0"
         options[name] = f"{first}:{said}" if said else first
     return options
 
