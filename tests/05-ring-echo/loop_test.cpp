@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Task 05.2, and 05.3 at work: the loop with its clients in the test.
+#include <fcntl.h>
+#include <poll.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cerrno>
@@ -106,6 +109,14 @@ uring::completion accept_ended_with(std::int32_t res) {
 
 uring::completion recv_ended_with(std::int32_t res, const uring::slot_id& whose) {
   return {uring::pack({uring::operation::recv, whose}), res, 0};
+}
+
+uring::completion send_ended_with(std::int32_t res, const uring::slot_id& whose) {
+  return {uring::pack({uring::operation::send, whose}), res, 0};
+}
+
+uring::completion stop_is_requested() {
+  return {uring::pack({uring::operation::stop_poll, {}}), POLLIN, 0};
 }
 
 // The slot of the first client that a loop accepts.
@@ -266,6 +277,29 @@ TEST_CASE("05.2 a failed accept of one client is followed by another accept", "[
     INFO("accept ended with " << common::describe_errno(res) << ": accept the next, and at once");
     CHECK(server.requested_after(accept_ended_with(res)) == "accept ");
   }
+}
+
+TEST_CASE("05.2 a stop cancels the accept that followed a failed one", "[05.2]") {
+  scripted_server server;
+  REQUIRE(server.requested_after(accept_ended_with(-ECONNABORTED)) == "accept ");
+  UNSCOPED_INFO(
+      "an accept is in flight, and the stop did not cancel it: arm_accept() notes that there is "
+      "one, after a failed accept, too; request_accept() by itself does not");
+  CHECK_THAT(server.requested_after(stop_is_requested()), ContainsSubstring("cancel"));
+}
+
+TEST_CASE("05.2 a request that nothing has happened to is repeated", "[05.2]") {
+  scripted_server server;
+  // The server owns the descriptor from here on.
+  const int client = common::check(::open("/dev/null", O_RDWR | O_CLOEXEC), "open /dev/null");
+  REQUIRE_THAT(server.requested_after(accept_ended_with(client)), ContainsSubstring("recv"));
+  UNSCOPED_INFO(
+      "the recv ended with -EAGAIN, which says nothing about the client: on_recv() decides what a "
+      "negative res means, and so does on_send(), so pass them every res");
+  REQUIRE(server.requested_after(recv_ended_with(-EAGAIN, first_client)) == "recv ");
+  REQUIRE(server.requested_after(recv_ended_with(5, first_client)) == "send ");
+  UNSCOPED_INFO("the send ended with -EINTR, which says nothing about the client: the same");
+  CHECK(server.requested_after(send_ended_with(-EINTR, first_client)) == "send ");
 }
 
 TEST_CASE("05.2 without a descriptor the loop rests, also when it has no client", "[05.2]") {
