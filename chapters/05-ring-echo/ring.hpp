@@ -21,7 +21,6 @@
 #include <optional>
 #include <span>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "errors.hpp"
@@ -89,8 +88,8 @@ class ring {
 
   // Calls io_uring_submit(&ring_) once. The result is a count or -errno. A 0 is no failure, because
   // with sqpoll the kernel's thread may have taken everything. After -EINTR, -EBUSY and -EAGAIN,
-  // returns, and the caller tries again. After some of these three (see the page's table of what
-  // the call returns) it first calls hold_completions(). Throws any other error: common::throw_error(result, "io_uring_enter").
+  // returns, and the caller tries again. The page says after which of these three it first calls
+  // hold_completions(). Throws any other error: common::throw_error(result, "io_uring_enter").
   void hand_over() {
     COURSE_TODO("05.4");
   }
