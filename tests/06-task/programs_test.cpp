@@ -129,9 +129,10 @@ TEST_CASE("06 each way to call counts to its end and gives a time", "[06]") {
 TEST_CASE("06 misuse is stopped by an assert that says what is wrong", "[06]") {
   check_misuse("empty-task", "this task is empty: it was moved from");
   check_misuse("task-twice", "this task was awaited before");
-  UNSCOPED_INFO(
-      "is_awaited() asks for the continuation, which stays in the promise at the end, too");
-  check_misuse("ended-task", "this task was awaited before");
+  {
+    INFO("is_awaited() asks for the continuation, so it stays in the promise when the task ends");
+    check_misuse("ended-task", "this task was awaited before");
+  }
   check_misuse("too-early", "nothing has ended yet");
   check_misuse("promise-destroyed", "a coroutine still waits for this promise");
   check_misuse("promise-twice", "two coroutines await one promise");

@@ -242,7 +242,7 @@ TEST_CASE("08.5 a scope can be run again", "[08.5]") {
   };
   io_context context;
   std::string log;
-  UNSCOPED_INFO(
+  INFO(
       "on_empty() gave a handle that it had given before: continuation_ must be null again when it "
       "is used up (std::exchange). Or, if the assert says \"one run() of a scope at a time\": an "
       "earlier run() did not await all_ended, whose await_resume() notes that the run is over");
