@@ -221,25 +221,22 @@ TEST_CASE("02.2 a socket without room takes nothing, and the whole echo is kept"
 
 TEST_CASE("02.2 an error that is not EAGAIN ends its own connection, and throws nothing",
           "[02.2]") {
-  for (const int error : {ETIMEDOUT, ENOMEM}) {
-    fixture pair;
-    epoll::state after = epoll::state::open;
-    UNSCOPED_INFO("recv() failed with "
-                  << common::describe_errno(error)
-                  << " for one client, and an exception would end the server for all of them: "
-                     "return closed for any errno but EAGAIN");
-    REQUIRE_NOTHROW(after = readable_on_a_thread(pair, course_test::refuse_recv, error));
-    CHECK(after == epoll::state::closed);
-  }
-  for (const int error : {ETIMEDOUT, ENOBUFS}) {
+  const struct {
+    const char* call;
+    void (*refuse)(int error);
+    int error;
+  } failures[] = {{"recv", course_test::refuse_recv, ETIMEDOUT},
+                  {"recv", course_test::refuse_recv, ENOMEM},
+                  {"send", course_test::refuse_send, ETIMEDOUT},
+                  {"send", course_test::refuse_send, ENOBUFS}};
+  for (const auto& each : failures) {
     fixture pair;
     pair.send("anyone?");
     epoll::state after = epoll::state::open;
-    UNSCOPED_INFO("send() failed with "
-                  << common::describe_errno(error)
-                  << " for one client, and an exception would end the server for all of them: "
-                     "return closed for any errno but EAGAIN");
-    REQUIRE_NOTHROW(after = readable_on_a_thread(pair, course_test::refuse_send, error));
+    UNSCOPED_INFO(each.call << "() failed with " << common::describe_errno(each.error)
+                            << " for one client, and an exception would end the server for all of "
+                               "them: return closed for any errno but EAGAIN");
+    REQUIRE_NOTHROW(after = readable_on_a_thread(pair, each.refuse, each.error));
     CHECK(after == epoll::state::closed);
   }
 }

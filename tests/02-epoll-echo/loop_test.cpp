@@ -146,6 +146,16 @@ void turn_and_tell(loop_fixture& server) {
   if (!log.empty()) UNSCOPED_INFO("the log says: " << log);
 }
 
+// The client talks and does not read, until the loop has to wait for room.
+void talk_until_stalled(client& talker) {
+  const std::string much(64 * 1024, 'x');
+  UNSCOPED_INFO(epoll_was_not_told);
+  REQUIRE(course_test::eventually(10s, [&] {
+    (void)talker.send_some(much);
+    return watched_for(EPOLLOUT) == 1;
+  }));
+}
+
 bool listener_is_watched() {
   const auto interest = interest_list();
   const auto found = interest.find(listener_in(interest));
@@ -500,19 +510,13 @@ TEST_CASE("02.4 a change of interest makes it neither edge-triggered nor one-sho
   client talker = server.only_client({.receive_buffer_bytes = 4096, .send_buffer_bytes = 4096});
   const watchdog deadline{15s, sends_again_and_again};
   const serving loop{server};
-  const std::string much(64 * 1024, 'x');
-  const auto sends_until_epollout = [&] {
-    (void)talker.send_some(much);
-    return watched_for(EPOLLOUT) == 1;
-  };
-  UNSCOPED_INFO(epoll_was_not_told);
-  REQUIRE(course_test::eventually(10s, sends_until_epollout));
+  talk_until_stalled(talker);
   UNSCOPED_INFO(
       "EPOLLET or EPOLLONESHOT with EPOLL_CTL_MOD: epoll reports once that there is room, and "
       "on_writable() may leave bytes behind");
   CHECK_FALSE(anybody_is_watched_for(EPOLLET | EPOLLONESHOT));
   const auto reads_until_epollin = [&] {
-    (void)talker.recv_some(much.size());
+    (void)talker.recv_some(64 * 1024);
     return watched_for(EPOLLOUT) == 0;
   };
   UNSCOPED_INFO(
@@ -557,12 +561,7 @@ TEST_CASE("02.4 a client that resets with an echo unsent is erased, and no other
   REQUIRE(server.loop.connection_count() == 2);
   const watchdog deadline{15s, sends_again_and_again};
   const serving loop{server};
-  const std::string much(64 * 1024, 'x');
-  UNSCOPED_INFO(epoll_was_not_told);
-  REQUIRE(course_test::eventually(10s, [&] {
-    (void)stalled.send_some(much);
-    return watched_for(EPOLLOUT) == 1;
-  }));
+  talk_until_stalled(stalled);
   stalled.reset();
   UNSCOPED_INFO(used_after_erase);
   CHECK(steady.echo("still here") == "still here");
@@ -577,12 +576,7 @@ TEST_CASE("02.4 a client whose kept bytes cannot be sent is erased, and the loop
   {
     const watchdog deadline{15s, sends_again_and_again};
     const serving loop{server};
-    const std::string much(64 * 1024, 'x');
-    UNSCOPED_INFO(epoll_was_not_told);
-    REQUIRE(course_test::eventually(10s, [&] {
-      (void)talker.send_some(much);
-      return watched_for(EPOLLOUT) == 1;
-    }));
+    talk_until_stalled(talker);
   }
   while (!talker.recv_some(4096).empty()) continue;  // so there will be room
   UNSCOPED_INFO("send() failed with ENOBUFS for one client, and the whole server ended");

@@ -206,6 +206,13 @@ class barrier {
   std::thread impatient_;  // last: it uses the others
 };
 
+std::thread resume_after_a_while(std::coroutine_handle<> waiting) {
+  return std::thread{[waiting] {
+    std::this_thread::sleep_for(a_while);
+    waiting.resume();
+  }};
+}
+
 // A local of a coroutine, which awaits it: another thread resumes the coroutine after a while. If
 // the frame is destroyed before, the program ends, for the blocked thread would never wake.
 class late_resume {
@@ -220,10 +227,7 @@ class late_resume {
   void await_suspend(std::coroutine_handle<> waiting) {
     is_waiting_ = true;
     std::thread& resumer = resumer_;  // *this may be gone once the thread runs
-    resumer = std::thread{[waiting] {
-      std::this_thread::sleep_for(a_while);
-      waiting.resume();
-    }};
+    resumer = resume_after_a_while(waiting);
   }
   void await_resume() noexcept { is_waiting_ = false; }
 
@@ -278,11 +282,9 @@ class late_count {
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> waiting) const {
+    std::thread& resumer = resumer_;  // *this may be gone once the thread runs
     std::size_t& before = before_;
-    resumer_ = std::thread{[waiting] {
-      std::this_thread::sleep_for(a_while);
-      waiting.resume();
-    }};
+    resumer = resume_after_a_while(waiting);
     before = course_test::allocations();
   }
   void await_resume() const noexcept {}

@@ -70,17 +70,17 @@ class [[nodiscard]] watch {
 
   // Accesses of the side that comes in are not watched.
   static void before_an_access() {
-    if (current_ == nullptr || current_->count_++ != current_->before_access_) return;
+    if (current_ != nullptr && current_->count_++ == current_->before_access_) let_in();
+  }
+  static void after_a_write_of_ours() {
+    if (current_ == nullptr || current_->before_access_ != after_a_write) return;
+    if (!current_->came_in_) let_in();
+  }
+  static void let_in() {
     watch* const watching = std::exchange(current_, nullptr);
     watching->came_in_ = true;
     watching->come_in_();
     current_ = watching;
-  }
-  static void after_a_write_of_ours() {
-    if (current_ == nullptr || current_->before_access_ != after_a_write) return;
-    watch* const watching = std::exchange(current_, nullptr);
-    watching->came_in_ = true;
-    watching->come_in_();
   }
   static void note(word_access access) {
     if (current_ != nullptr) current_->accesses_.push_back(access);

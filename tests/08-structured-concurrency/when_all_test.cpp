@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cannot_be_canceled.hpp"
 #include "counted.hpp"
 #include "io_context.hpp"
 #include "promise.hpp"
@@ -16,6 +17,7 @@
 #include "turns.hpp"
 #include "until_asked.hpp"
 
+using course_test::cannot_be_canceled;
 using course_test::counted;
 using course_test::pass_turns;
 using course_test::stack_use;
@@ -72,12 +74,6 @@ task<> wait_or_throw(io_context& context, cancel_source& source, counted) {
   co_await until_asked{context, source};
   throw std::runtime_error{"it was canceled"};
 }
-
-// As when the ring takes no more requests.
-class cannot_be_canceled final : public uring::cancel_target {
- public:
-  void ask_to_end() override { throw std::runtime_error{"no more requests"}; }
-};
 
 template <typename Awaited>
 task<std::string> what_it_throws(task<Awaited> awaited) {

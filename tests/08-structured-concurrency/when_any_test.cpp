@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "allocations.hpp"
+#include "cannot_be_canceled.hpp"
 #include "counted.hpp"
 #include "io_context.hpp"
 #include "turns.hpp"
@@ -70,12 +71,9 @@ TEST_CASE("08.2 the first to end wins, and the losers are canceled", "[08.2]") {
 }
 
 TEST_CASE("08.2 a cancel of the losers that fails is thrown", "[08.2]") {
-  struct cannot_be_canceled final : uring::cancel_target {
-    void ask_to_end() override { throw std::runtime_error{"no more requests"}; }
-  };
   io_context context;
   cancel_source losers{context};
-  cannot_be_canceled other;
+  course_test::cannot_be_canceled other;
   losers.watch(other);
   UNSCOPED_INFO(
       "losers.cancel() threw, so somebody was not asked to end, and when_any() returned a value as "

@@ -112,31 +112,28 @@ def test_a_crash_behind_other_findings_needs_no_word_of_its_own(
     assert "red, without a word" in capsys.readouterr().out
 
 
-def test_an_exception_that_nobody_caught_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("printed", "cause"),
+    [
+        ("terminate called after throwing an instance of 'oops'\n  what():  on purpose\n",
+         "It crashed by an exception that nobody caught: oops: on purpose"),
+        ("01-cases: a.hpp:7: void f(): Assertion `handle && \"a null handle\"' failed.\n",
+         "It crashed at an assertion: a.hpp:7: a null handle"),
+    ],
+    ids=["exception", "assertion"],
+)  # fmt: skip
+def test_what_ended_the_program_is_said_first(
+    printed: str, cause: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     findings = "\n".join(f"/t.cpp:{line}: FAILED:\n  CHECK( x )\n" for line in (1, 2, 3))
-    thrown = "terminate called after throwing an instance of 'oops'\n  what():  on purpose\n"
     tests = (
         ctests.TestResult("01.1 adds", "failed", 0.1, findings, ("01", "01.1")),
-        ctests.TestResult("01.1 adds large numbers", "crashed", 0.1, thrown, ("01", "01.1")),
+        ctests.TestResult("01.1 adds large numbers", "crashed", 0.1, printed, ("01", "01.1")),
     )
     reporting._show_tests(Group("01.1", "Add", tests), "student", reporting.FINDINGS_SHOWN)
     said = capsys.readouterr().out
-    cause = "It crashed by an exception that nobody caught: oops: on purpose"
     assert said.index(cause) < said.index("01.1 adds\n")
     assert "/t.cpp:1" in said and "/t.cpp:2" not in said and "and 2 more" in said
-
-
-def test_an_assertion_that_ended_a_test_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
-    findings = "\n".join(f"/t.cpp:{line}: FAILED:\n  CHECK( x )\n" for line in (1, 2, 3))
-    failed = "01-cases: a.hpp:7: void f(): Assertion `handle && \"a null handle\"' failed.\n"
-    tests = (
-        ctests.TestResult("01.1 adds", "failed", 0.1, findings, ("01", "01.1")),
-        ctests.TestResult("01.1 adds later", "crashed", 0.1, failed, ("01", "01.1")),
-    )
-    reporting._show_tests(Group("01.1", "Add", tests), "student", reporting.FINDINGS_SHOWN)
-    said = capsys.readouterr().out
-    cause = "It crashed at an assertion: a.hpp:7: a null handle"
-    assert said.index(cause) < said.index("01.1 adds\n")
 
 
 def test_a_test_that_hangs_is_said_in_words(live: LiveCourse) -> None:

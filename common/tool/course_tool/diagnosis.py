@@ -104,13 +104,14 @@ class Diagnosis:
 def diagnose(output: str) -> Diagnosis:
     """Reads the output of one Catch2 test case."""
     lines, children = _take_children(output.splitlines())
+    own = "\n".join(lines)
     return Diagnosis(
         todo=_find_todo(output),
         sanitizer=_find_sanitizer(output),
         findings=tuple(_findings(lines)),
         signal=_find_signal(lines),
-        uncaught=_find_uncaught("\n".join(lines)),
-        assertion=_find_assertion("\n".join(lines)),
+        uncaught=_find_uncaught(own),
+        assertion=_find_assertion(own),
         children=children,
         tail=_tail(lines),
     )
