@@ -25,8 +25,8 @@
 
 namespace {
 
-// We send a whole message before we read any of its echo. With more bytes than the socket buffers
-// of both sides hold, the server would wait until we read, and we until the server reads.
+// We send a whole message before we read any of its echo. If a message had more bytes than the
+// socket buffers of both sides hold, each side would wait until the other one reads.
 constexpr std::int64_t message_bytes_max = 64 * 1024;
 
 using clock = std::chrono::steady_clock;

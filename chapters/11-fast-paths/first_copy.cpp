@@ -40,7 +40,7 @@ files open_both(const std::string& from, const std::string& to) {
   return both;
 }
 
-// Reads a block, writes it, reads the next. Each request is linked to the one before it, so that
+// Prepares a read and a write for each block. Each request is linked to the one before it, so that
 // all blocks can go through one buffer. Returns the number of requests.
 std::uint64_t request_copy(uring::ring& ring, const files& both, std::vector<std::byte>& buffer) {
   std::uint64_t requests = 0;

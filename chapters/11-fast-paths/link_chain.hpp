@@ -3,7 +3,7 @@
 // together, so the program need not wake up in between.
 // Owns     nothing; linked.hpp has the requests, and an operation for each.
 // Lifetime it lives in the awaiting frame, which goes on when all requests have ended, because
-//          until then the kernel knows their addresses.
+//          until then the kernel holds their addresses.
 // Threads  the one that runs the queue.
 // Errors   the first request that fails, or moves less than it was asked to, breaks the chain:
 //          those after it end with -ECANCELED and have done nothing. A recv or send that is short
@@ -82,7 +82,7 @@ class link_chain {
   // start a request for each part, with io.start(part, …) and a function that prepares the SQE: the
   // function calls prepare(i, sqe), and adds links_ to sqe.flags. The last request must not get
   // links_, because it would be linked to the request that is submitted next. If io.start() returns
-  // false, return false at once; otherwise return true at the end.
+  // false, immediately return false; otherwise return true at the end.
   template <typename Prepare>
   bool start_linked(const io_handle& io, const Prepare& prepare) {
     COURSE_TODO("11.2");

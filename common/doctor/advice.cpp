@@ -42,7 +42,7 @@ advice advise(int error, std::string_view since, const machine& here) {
   if (const std::optional<advice> told = common::advise_on_ring(error, here)) return *told;
   switch (error) {
     case ETIMEDOUT:
-      return {"the kernel took the request, and never completed it",
+      return {"the kernel took the request, but did not complete it in time",
               "run ./course doctor again when the machine is idle; if it stays, update the kernel"};
     case EADDRNOTAVAIL:
     case ENETDOWN:

@@ -130,8 +130,9 @@ std::string as_json(const machine& here, std::string_view liburing_version,
 
 std::string as_text(const machine& here, std::string_view liburing_version,
                     std::span<const finding> findings) {
-  std::string text = fmt::format("Linux {}, liburing {}. Everything below was tried just now.\n\n",
-                                 here.kernel_release, liburing_version);
+  std::string text =
+      fmt::format("Linux {}, liburing {}. Everything below was checked just now.\n\n",
+                  here.kernel_release, liburing_version);
   if (!findings.empty() && findings.front().name == "ring" && !findings.front().ok) {
     return text + fmt::format(
                       "io_uring cannot be used here.\n  why: {}\n  fix: {}\n\n"

@@ -22,7 +22,7 @@ constexpr std::string_view op_names =
     "LISTEN RECV_ZC ";
 constexpr std::string_view sqe_flags =
     "FIXED_FILE DRAIN LINK HARDLINK ASYNC BUFFER_SELECT CQE_SKIP MULTISHOT ";
-constexpr unsigned multishot_flag = 1U << 7;  // the kernel knows none: each operation has its own
+constexpr unsigned multishot_flag = 1U << 7;  // ours: in the kernel each operation has its own
 constexpr std::string_view cqe_flags = "BUFFER MORE SOCK_NONEMPTY NOTIF ";
 
 constexpr std::string_view word_of(std::string_view words, unsigned number) {

@@ -13,8 +13,9 @@ from course_tool.errors import CourseError
 LEFT, RIGHT, ROW, TOP = 330, 700, 34, 60  # of the figure, in its units
 LEAST, MOST = 0.2, 4.0  # of the ratios that it shows
 CAPTION = (
-    "Each claim about a ratio, with a dot for each round. The claim predicts the shaded part. At "
-    "1× both contenders are the same. A dot at the edge lies beyond it."
+    "Each claim about a ratio, with a dot for each round. The claim predicts that the dots lie in "
+    "the shaded part. At 1× both contenders are equal. A dot at the edge stands for a ratio "
+    "beyond the edge."
 )
 
 

@@ -14,8 +14,8 @@ FIGURES = Path(__file__).resolve().parents[1] / "figures"
 PLACE = re.compile(r'<div class="figure-place" data-name="([\w-]+)" data-lit="([\w-]*)"></div>')
 PART = re.compile(r'class="part" data-from="(\d\d)" data-lit="([\d ]*)"')
 MAP_CAPTION = (
-    "You are here. On the map of the course, the parts of chapter {number} are lit. "
-    "A dashed part carries the number of the chapter that builds it."
+    "You are here. On the map of the course, the parts of chapter {number} are highlighted. "
+    "A dashed part shows the number of the chapter that builds it."
 )
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An echo server that gives every connection a thread of its own.
-// Owns     the listener, each connection's descriptor and its thread.
+// An echo server with one thread for each connection.
+// Owns     the listener, and the descriptor and the thread of each connection.
 // Lifetime run() returns after stop(); the destructor ends every session and joins its thread.
 // Threads  run(): one thread. stop(): any other, once.
 // Errors   run() throws std::system_error if the listener breaks. A connection's error ends only

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// All kinds of echo share this: the client, the loop of most kinds, and the end of a client at a
-// stop.
+// What all kinds of echo share: the client, and the end of a client at a stop. Most kinds share the
+// loop echo_by(), too.
 // Owns     nothing.
 // Lifetime the sources, the queue and the Shared object must outlive every task.
 // Threads  the one that runs the queue.
 // Errors   how a connection ends concerns that client only.
-// Rule     a kind differs from the others in how it receives and sends, and in nothing else. So a
-//          measurement shows that difference alone.
+// Rule     a kind differs from the others only in how it receives and sends, and in what it needs
+//          for that: a slot, a pipe, or its own loop. So a measurement shows only that difference.
 #pragma once
 
 #include <sys/socket.h>

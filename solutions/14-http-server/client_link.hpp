@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One client's connection, as bytes that come and go. It waits for the client, and knows nothing
-// about HTTP.
+// One client's connection, as bytes that come and go. It waits for the client, and no code in
+// this file is about HTTP.
 // Owns     the stream of received bytes, those not read yet, those to be sent, and the time limit.
 // Lifetime it must not move from the first wait until end() has completed. The site, the source and
 //          the socket must outlive it.
@@ -63,7 +63,7 @@ struct client_link {
     return true;
   }
 
-  // Sends as much of `out` as the socket takes at once: io_result sent = co_await link.send_now();
+  // Sends as much of `out` as the socket takes now: io_result sent = co_await link.send_now();
   [[nodiscard]] auto send_now() {
     input.keep();
     return send_op(given_up, socket, std::as_bytes(std::span{out.text()}),

@@ -4,7 +4,7 @@
 // Threads  the one that runs the queue: each thread has a cache of its own, and no lock.
 // Errors   std::bad_alloc.
 // Rule     a file is checked on the disk again after fresh_ms, and no sooner. While one request
-//          checks, the others get the cached file, so a slow disk delays only one client.
+//          checks, the others get the cached file, so a slow check delays only one client.
 #pragma once
 
 #include <chrono>

@@ -5,7 +5,7 @@
 // Lifetime the site must outlive it.
 // Threads  one at a time.
 // Errors   std::bad_alloc; a client's mistake becomes an answer.
-// Rule     do what next() says, and call it again when that is done. It asks for more bytes only
+// Rule     do what next() says, and call it again when that is done. next() requests bytes only
 //          when all answers are sent, so nothing is read from a client that does not read.
 #pragma once
 

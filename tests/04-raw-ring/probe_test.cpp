@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Task 04.2: what the kernel knows, and how it says no.
+// Task 04.2: which operations the kernel supports, and how it refuses a probe.
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <exception>
@@ -28,7 +28,7 @@ probe_answer ask_kernel(int ring_fd) {
 
 }  // namespace
 
-TEST_CASE("04.2 the kernel knows NOP and READV, and no operation 255", "[04.2]") {
+TEST_CASE("04.2 the kernel supports NOP and READV, and no operation 255", "[04.2]") {
   course_test::require_feature("raw_ring");
   const uring::ring_memory memory{4};
   const probe_answer answer = ask_kernel(memory.view().fd);

@@ -74,7 +74,7 @@ void add_nop(ring& to, std::uint64_t user_data) {
   ::io_uring_sqe_set_data64(&sqe, user_data);
 }
 
-// A submit takes this one, and none behind it: the kernel knows no such operation.
+// A submit takes this one, and none behind it: the kernel has no such operation.
 void add_bad(ring& to) {
   ::io_uring_sqe& sqe = to.get_sqe();
   ::io_uring_prep_nop(&sqe);

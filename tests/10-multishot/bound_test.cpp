@@ -59,7 +59,7 @@ TEST_CASE("10.4 at the bound the request is asked to end, and not before", "[10.
   REQUIRE(here.kernel.waiting() == 1);
   const ::io_uring_sqe cancel = here.kernel.take();
   CHECK(cancel.opcode == IORING_OP_ASYNC_CANCEL);
-  UNSCOPED_INFO("the kernel knows a request by its user_data");
+  UNSCOPED_INFO("the kernel finds a request by its user_data");
   CHECK(cancel.addr == here.request);
   UNSCOPED_INFO("other flags would end other requests");
   CHECK(cancel.cancel_flags == 0);

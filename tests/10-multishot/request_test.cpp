@@ -137,7 +137,7 @@ TEST_CASE("10.3 a request is asked to end by a cancel of its own, once", "[10.3]
   REQUIRE(here.kernel.waiting() == 1);
   const ::io_uring_sqe cancel = here.kernel.take();
   CHECK(cancel.opcode == IORING_OP_ASYNC_CANCEL);
-  UNSCOPED_INFO("the kernel knows the request by the address that user_data has");
+  UNSCOPED_INFO("the kernel finds the request by the address in its user_data");
   CHECK(cancel.addr == sqe.user_data);
   UNSCOPED_INFO("with other flags it would end other requests, too");
   CHECK(cancel.cancel_flags == 0);

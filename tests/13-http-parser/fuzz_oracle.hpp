@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What holds for any bytes at all, also for those that no client would ever send.
-// Errors   what does not hold is a sentence, with what shows it in the lines below, each behind two
-//          blanks; an empty one says that all of it does.
+// Checks what must hold for any bytes, even for those that no client would ever send.
+// Errors   a check that fails gives a sentence, and in the lines below it, each behind two blanks,
+//          the bytes and results that show the failure. An empty string: every check passed.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +40,8 @@ inline constexpr request_limits tight_limits{.request_line_bytes_max = 40,
                                              .chunk_extension_bytes_max = 10,
                                              .trailer_bytes_max = 16};
 
-// Pieces of sizes that whoever chose the bytes has chosen, too: those behind the last byte 0xff.
-// Without one they are made of the bytes, so that another input is cut at other places.
+// The sizes of the pieces are the bytes behind the last byte 0xff, so the fuzzer chooses the cuts,
+// too. Without such a byte they are made from the input, so that another input is cut elsewhere.
 class chosen_pieces {
  public:
   explicit chosen_pieces(std::string_view input)

@@ -114,7 +114,7 @@ const row table[] = {
      but([](machine& m) { m.filter = seccomp::filtered; }), "seccomp", "outside the sandbox"},
     {"no loopback", ENETUNREACH, "5.19", plain(), "127.0.0.1", "ip link set lo up"},
     {"no descriptors", EMFILE, "5.1", plain(), "open no more files", "ulimit -n"},
-    {"no answer", ETIMEDOUT, "5.7", plain(), "never completed it", "./course doctor"},
+    {"no answer", ETIMEDOUT, "5.7", plain(), "did not complete it in time", "./course doctor"},
 };
 
 }  // namespace

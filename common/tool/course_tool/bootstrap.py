@@ -241,7 +241,7 @@ def _pip_failure(finished: processes.Finished) -> str:
 
 def _disk_hint(finished: processes.Finished) -> str:
     if "No space left" in finished.stdout + finished.stderr:
-        return "The disk is full: the course needs about 1 GB."
+        return "The disk is full: the course needs about 2 GB."
     return "Run ./course again when that is mended; it starts over."
 
 

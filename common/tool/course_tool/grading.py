@@ -4,7 +4,7 @@
 Only chapters/ is the student's. Everything else (tests/, common/, cmake/, solutions/ and the tool)
 comes from a commit, HEAD unless --course says otherwise, into a temporary copy; so does the
 CMakeLists.txt of each chapter. Name a commit of your own where students can commit too. What is
-graded is C++ that runs with your rights: grade strangers' code in a virtual machine.
+graded is C++ that runs with your permissions: grade strangers' code in a virtual machine.
 
 A task is worth TASK_POINTS, and so is a chapter's echo contract (in one without, the tests that
 belong to no task): in proportion to the tests that passed, rounded down. A skipped test counts as
