@@ -30,7 +30,9 @@ struct counted {
 };
 
 inline void report() {
-  std::cout << "made " << counted::made << ", destroyed " << counted::destroyed << '\n';
+  std::cout << "made " << counted::made << ", destroyed " << counted::destroyed
+            << (counted::made == counted::destroyed ? ": as it should be" : ": a compiler bug")
+            << '\n';
 }
 
 struct request {
