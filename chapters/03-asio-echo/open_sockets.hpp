@@ -42,7 +42,7 @@ class open_sockets {
     for (const int fd : fds_) ::shutdown(fd, how);
   }
 
-  // Calls `done` once no entry is left: before it returns, or from the thread that removes the last
+  // Calls `done` once no entry is left: in this call, or later in the thread that removes the last
   // entry. Nothing waits for an entry that is added later, so its socket is shut down both ways.
   void when_empty(std::function<void()> done) {
     std::unique_lock lock{mutex_};

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   common::server_flags server;
   common::add_server_flags(flags, server, {.threads_max = 64});
 
-  // Not server_main: here asio's signal_set takes the signals.
+  // We do not use server_main here, because asio's signal_set takes the signals.
   return common::program_main(argc, argv, flags, [&] {
     common::unique_fd listener = common::listen_on(server.host, server.port);
     const int listening = listener.get();

@@ -2,8 +2,8 @@
 // Asks the kernel which operations it supports, instead of guessing from the kernel's version.
 // Owns     the kernel's answer, by value.
 // Errors   ask() throws refused. A kernel before 5.6 has no probe, and returns EINVAL.
-// Rule     the kernel may know an operation, but not all of its flags. Only a trial shows which
-//          flags work: ./course doctor tries them.
+// Rule     the kernel may support an operation, but not all of its flags. Only a trial shows
+//          which flags work: ./course doctor tries them.
 // See      io_uring_register(2) IORING_REGISTER_PROBE
 #pragma once
 

@@ -49,12 +49,12 @@ class raw_ring {
 
   // Returns the next free SQE. If the queue is full, returns null and changes nothing. Otherwise
   // clears the SQE (`sqe = {}`), writes its number into its slot of the SQ array, and counts it in
-  // sq_tail_. The kernel must not see the SQE before publish().
+  // sq_tail_. The SQE must not be visible to the kernel before publish().
   [[nodiscard]] ::io_uring_sqe* try_get_sqe() noexcept {
     COURSE_TODO("04.3");
   }
 
-  // Shows the kernel every SQE that try_get_sqe() has returned, with one store: the tail in shared
+  // Publishes every SQE that try_get_sqe() has returned, with one store: the tail in shared
   // memory becomes sq_tail_. The caller has filled in these SQEs by now.
   void publish() noexcept {
     COURSE_TODO("04.3");
@@ -79,7 +79,7 @@ class raw_ring {
   // Returns the next completion, and leaves all others in the queue. If one is there already, reaps
   // it without entering the kernel. Otherwise calls submit_and_wait(), which submits the SQEs that
   // try_get_sqe() has returned, and sleeps until a completion has come. Decide whether any value
-  // of `entered` needs a step of its own. Each failure is temporary, because every completed
+  // of `entered` needs its own step. Each failure is temporary, because every completed
   // request frees memory, and reaping makes room in the CQ, so wait() may try again immediately.
   // But if no request can complete, wait() sleeps forever.
   raw_completion wait() {
@@ -88,7 +88,7 @@ class raw_ring {
 
   // The number of SQEs that try_get_sqe() has returned and the kernel has not taken yet. A relaxed
   // load is enough, because no code uses this number to decide whether it may write into an SQE.
-  // try_get_sqe() decides that, so it has a load of its own, with acquire.
+  // try_get_sqe() decides that, so it has its own load, with acquire.
   [[nodiscard]] std::uint32_t unsubmitted() const noexcept {
     return sq_tail_ - std::atomic_ref{*at_.sq.head}.load(std::memory_order_relaxed);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A refusal by the kernel, as an exception whose message names the cause and says what to do.
 // Threads  make it in the thread that was refused, because each thread has its own seccomp filter.
-// Errors   none of its own: code() holds the positive errno, and what() returns the message.
+// Errors   none: code() holds the positive errno, and what() returns the message.
 // Rule     the constructor takes what system_calls.hpp returned: -errno, with its sign.
 // See      io_uring_setup(2) ERRORS, ./course doctor
 #pragma once

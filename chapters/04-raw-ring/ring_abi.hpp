@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The kernel's structures and flags, from the one header that declares them correctly in C++.
-// Rule     never include <linux/io_uring.h>: Debian 12's lays out io_uring_buf_ring wrongly in C++.
+// Rule     never include <linux/io_uring.h>: in Debian 12 it has a wrong io_uring_buf_ring for C++.
 // See      io_uring(7)
 #pragma once
 

@@ -2,7 +2,7 @@
 // A ring, and the memory that we and the kernel share for it.
 // Owns     the ring's descriptor and two or three mappings.
 // Lifetime it must outlive every ring_view, because they point into it.
-// Threads  none of its own; each pointer of a view says which side writes there.
+// Threads  this class has no rule; each pointer of a view says which side writes there.
 // Errors   the constructors throw refused, or std::system_error if a mapping fails.
 // Rule     take all sizes and offsets from the kernel's answer in io_uring_params, because the
 //          kernel may round up the sizes, and it decides where each part lies in the mappings.
@@ -51,7 +51,7 @@ struct ring_view {
 
 class ring_memory {
  public:
-  // A ring with room for `entries` SQEs, rounded up to a power of two, and for twice as many CQEs.
+  // A ring for `entries` SQEs, rounded up to a power of two, and by default for twice as many CQEs.
   explicit ring_memory(unsigned entries, ::io_uring_params params = {})
       : ring_memory{create(entries, params), params} {}
 
@@ -107,7 +107,7 @@ class ring_memory {
   ::io_uring_params params_;
   common::unique_fd fd_;
   mmap_region sq_;    // the SQ's head, tail, flags and array; often the CQ, too
-  mmap_region cq_;    // the CQ, where it has a mapping of its own
+  mmap_region cq_;    // the CQ, where it has its own mapping
   mmap_region sqes_;  // the SQEs
 };
 

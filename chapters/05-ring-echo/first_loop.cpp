@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // 05-first-loop: the loop that many io_uring programs start from, with its defects. The page names
-// them, and tests/05-ring-echo shows each one. Do not start from it.
+// them, and tests/05-ring-echo shows each one. Do not start from this loop.
 //
 //   ./course run 05:first-loop -- --port 9000
 #include <liburing.h>

@@ -64,7 +64,7 @@ class ring {
   [[nodiscard]] wake submit_and_wait(std::optional<std::chrono::milliseconds> at_most = {});
 
   // Returns copies of all completions that are there or that hold_completions() has kept. Because
-  // they are copies, the code that handles them may submit. Valid until the next reap().
+  // they are copies, the code that handles them may submit. They stay valid until the next reap().
   [[nodiscard]] std::span<const completion> reap() {
     reaped_.clear();
     std::swap(reaped_, held_);
@@ -72,7 +72,7 @@ class ring {
     return reaped_;
   }
 
-  // Ends every request in flight. False if the kernel may still use a buffer.
+  // Ends every request in flight. Returns false if the kernel may still use a buffer.
   bool cancel_all() noexcept { return cancel_everything(ring_); }
   [[nodiscard]] ::io_uring& handle() noexcept { return ring_; }  // for io_uring_register_*(3)
 
@@ -88,7 +88,7 @@ class ring {
 
   // Calls io_uring_submit(&ring_) once. The result is a count or -errno. A 0 is no failure, because
   // with sqpoll the kernel's thread may have taken everything. After -EINTR, -EBUSY and -EAGAIN,
-  // returns, and the caller tries again. The page says after which of these three it first calls
+  // returns, and the caller tries again. The page says after which of them hand_over() first calls
   // hold_completions(). Throws any other error: common::throw_error(result, "io_uring_enter").
   void hand_over() {
     COURSE_TODO("05.4");

@@ -104,13 +104,13 @@ class ring_echo {
   // free a descriptor meanwhile.)
   void pause_accepting() { wake_at_ = clock::now() + accept_retry_ms; }
 
-  // Closes the connection. If accepting was paused, the loop accepts again at once.
+  // Closes the connection. If accepting was paused, the loop accepts again immediately.
   void remove(const slot_id& whose) {
     connections_.erase(whose);
     if (wake_at_ && !stopping()) wake_at_ = clock::now();  // its descriptor is free now
   }
 
-  // Accepts no client any more. After SHUT_RD a recv gives what has arrived and then EOF, so most
+  // Accepts no more clients. After SHUT_RD a recv gives what has arrived and then EOF, so most
   // connections end by themselves. Linux still delivers bytes that come later, so only the grace
   // period stops a client that keeps sending.
   void begin_stop() {
@@ -121,7 +121,7 @@ class ring_echo {
     connections_.for_each([](const ring_connection& each) { each.shutdown(SHUT_RD); });
   }
 
-  // wake_at_ has passed: the pause in accepting is over, or the grace period of the stop.
+  // wake_at_ has passed: the pause in accepting or a grace period of the stop is over.
   void on_wake_up() {
     wake_at_.reset();
     if (!stopping()) return arm_accept();

@@ -5,7 +5,7 @@
 // Threads  any; a ring of ring_mode::defer belongs to the thread that sets it up.
 // Errors   refused, with the cause and what to do, if the kernel grants no ring at all. If it lacks
 //          a mode, the next simpler mode is tried, and a line in the log says so.
-// Rule     find out by trying what the kernel supports, never by its version.
+// Rule     try whether the kernel supports a mode; never infer this from the version.
 // See      io_uring_setup(2), io_uring_queue_init_params(3)
 #pragma once
 
@@ -90,7 +90,7 @@ inline void wait_for_poller(::io_uring& ring) {
   }
 }
 
-// Cancels every request in flight, and waits until all have ended. False after cancel_at_most_s.
+// Cancels every request in flight, and waits for their ends. Returns false after cancel_at_most_s.
 inline bool cancel_everything(::io_uring& ring) noexcept {
   ::io_uring_sync_cancel_reg everything{};
   everything.flags = IORING_ASYNC_CANCEL_ANY;

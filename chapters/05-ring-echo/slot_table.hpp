@@ -23,7 +23,7 @@ namespace uring {
 
 enum class operation : std::uint8_t { accept, recv, send, stop_poll, cancel };
 
-// A place in a slot_table, and the generation of the tenant that is meant.
+// A place in a slot_table, and the generation of the tenant that the id stands for.
 struct slot_id {
   static constexpr std::uint32_t index_max = (1U << 24) - 1;  // 24 bits in user_data
 

@@ -17,7 +17,7 @@ namespace traps {
 
 using uring::task;
 
-// Counts how often such an object was made and destroyed: a compiler's error shows as a difference.
+// Counts how often a `counted` was made and destroyed: a compiler bug shows as a difference.
 struct counted {
   static inline int made = 0;
   static inline int destroyed = 0;

@@ -38,7 +38,7 @@ namespace {
 
 constexpr std::size_t calls = 1000;
 
-// Not inlined: where Clang sees a frame's whole life, it puts the frame into the caller's frame.
+// If Clang inlined this coroutine, it could put the frame into the caller's frame.
 [[gnu::noinline]] uring::task<int> small(int number) {
   co_return number;
 }
@@ -47,7 +47,7 @@ uring::task<> pause() {
   co_return;
 }
 
-// Not inlined either, so that the compiler does not know what is in the buffer.
+// These are not inlined either, so that the compiler cannot know what is in the buffer.
 using kibibyte = std::array<char, 1024>;
 [[gnu::noinline]] void fill(kibibyte& buffer, int with) {
   buffer.fill(static_cast<char>(with));
@@ -91,8 +91,8 @@ uring::task<double> allocations_per_call() {
 
 }  // namespace
 
-// Built with flags of its own and without sanitizers, because some replace operator new.
-// NOLINTNEXTLINE(bugprone-exception-escape): without memory it ends, and says so.
+// Built with its own flags and without sanitizers, because some sanitizers replace operator new.
+// NOLINTNEXTLINE(bugprone-exception-escape): without memory the program ends, and says so.
 int main() {
   std::cout << "allocations per call: " << uring::sync_wait(allocations_per_call()) << '\n'
             << "frame bytes, one int: " << frame_bytes(small) << '\n'

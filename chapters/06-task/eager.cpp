@@ -32,7 +32,7 @@ int run(int awaits) {
 
 }  // namespace
 
-// Parses its flags by hand: it has compiler flags of its own, and links nothing of the course.
+// Parses its flags by hand, because it has its own compiler flags and links nothing of the course.
 int main(int argc, char** argv) {
   int awaits = 1;
   bool stays = false;  // suspended at the end, so that its owner alone destroys the frame

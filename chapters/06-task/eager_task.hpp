@@ -15,7 +15,7 @@
 
 namespace naive {
 
-// AtEnd decides what becomes of the frame when the body has ended: with suspend_never it is
+// AtEnd decides what happens to the frame when the body has ended: with suspend_never it is
 // destroyed, with suspend_always it stays.
 template <typename AtEnd = std::suspend_never>
 class eager_task {

@@ -41,7 +41,7 @@ class outcome {
     }
   }
 
-  // NOLINTNEXTLINE(bugprone-exception-escape): to move a pointer into the variant throws nothing
+  // NOLINTNEXTLINE(bugprone-exception-escape): moving a pointer into the variant throws nothing
   void set_exception(std::exception_ptr error) noexcept {
     held_.template emplace<at_error>(std::move(error));
   }
@@ -57,7 +57,7 @@ class outcome {
     }
   }
 
-  // The exception, or null.
+  // Returns the exception, or null.
   [[nodiscard]] std::exception_ptr error() const noexcept {
     const auto* const held = std::get_if<at_error>(&held_);
     return held != nullptr ? *held : nullptr;
@@ -81,7 +81,7 @@ class outcome {
       std::is_convertible_v<std::add_pointer_t<Value>, std::add_pointer_t<T>>;
 
   // The value's type needs a move constructor for this, but no assignment.
-  // NOLINTNEXTLINE(bugprone-exception-escape): what the move of a value throws is kept
+  // NOLINTNEXTLINE(bugprone-exception-escape): an exception from the value's move is kept
   void take_over(outcome& other) noexcept {
     if (auto* const value = std::get_if<at_value>(&other.held_)) {
       try {

@@ -2,9 +2,9 @@
 // A result that comes from outside every coroutine: from a callback or from another thread. One
 // coroutine awaits it; the other side settles it, with resolve() or reject().
 // Owns     the result until it is taken.
-// Lifetime it must outlive the await and the call that settles it, because both use its address. A
-//          frame that waits may be destroyed, because its awaiter then withdraws. But it must not
-//          be destroyed while another thread settles the promise.
+// Lifetime it must live until it is settled and the await has ended, because both use its address.
+//          A frame that waits may be destroyed, because its awaiter then withdraws. But the frame
+//          must not be destroyed while another thread settles the promise.
 // Threads  settle on one thread, await on the same or on another. A coroutine that already waits is
 //          resumed by the thread that settles, inside resolve() or reject().
 // Errors   co_await throws the exception that reject() was given.
@@ -24,7 +24,7 @@
 
 namespace uring {
 
-// Word is the type of the state that both sides change. The tests pass a type of their own.
+// Word is the type of the state that both sides change. The tests pass another type.
 template <typename T = void, typename Word = std::atomic<void*>>
 class promise {
  public:
@@ -93,7 +93,7 @@ class promise<T, Word>::awaiter {
 
   // If state_ is `nobody`, stores the address of `awaiting`, and returns true: the coroutine stays
   // suspended. If settle() was faster, leaves state_ as it is and returns false: the coroutine
-  // continues at once. compare_exchange_strong takes two orders. If it succeeds, settle() will read
+  // goes on. compare_exchange_strong takes two orders. If it succeeds, settle() will read
   // the frame that was written before (release). If it fails, this side reads the result (acquire).
   // If you pass release alone, the order of a failure is relaxed.
   bool await_suspend(std::coroutine_handle<> awaiting) noexcept {

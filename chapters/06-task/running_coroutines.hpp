@@ -2,7 +2,7 @@
 // Marks a thread that runs coroutines: while one of these objects lives, the thread must not block.
 // Owns     nothing but a count for each thread.
 // Lifetime the scope in which coroutines are resumed.
-// Threads  any; each thread has a count of its own.
+// Threads  any; each thread has its own count.
 // Errors   forbid_blocking() throws std::logic_error on a marked thread.
 // Rule     make one around every resume() in ordinary code. Nothing reports a resume() without one.
 #pragma once

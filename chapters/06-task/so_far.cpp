@@ -56,7 +56,7 @@ pausing use_promise(uring::promise<int>& promised) {
 }
 
 void show_all() {
-  std::cout << std::unitbuf;  // print at once, even if the next step ends the program
+  std::cout << std::unitbuf;  // print immediately, even if the next step ends the program
   const pausing tasks = use_tasks();
   tasks.frame.destroy();
   const int number = uring::sync_wait(answer());

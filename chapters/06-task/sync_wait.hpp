@@ -50,7 +50,7 @@ class sync_wait_frame {
 };
 
 struct sync_wait_frame::promise_type {
-  // Notifies from final_suspend and not from the body: the blocked thread may wake at once and
+  // Notifies from final_suspend and not from the body: the blocked thread may wake immediately and
   // destroy the frame, which must have suspended by then.
   struct notifier {
     bool await_ready() const noexcept { return false; }

@@ -59,7 +59,7 @@ constexpr trap all_traps[] = {
 
 }  // namespace
 
-// Parses its flags by hand: it has compiler flags of its own, and links nothing of the course.
+// Parses its flags by hand, because it has its own compiler flags and links nothing of the course.
 int main(int argc, char** argv) {
   const std::string_view wanted{argc == 2 ? argv[1] : ""};
   for (const trap& each : all_traps) {

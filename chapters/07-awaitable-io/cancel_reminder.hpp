@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A cancel that completes with -EALREADY may have done nothing, as when a worker thread of the
-// kernel was running the request, and then left it waiting. So this class cancels it again, later.
+// kernel ran the request, and then left it waiting. So this class cancels the request again later.
 // Owns     the operation that receives the results of cancels, and a timer.
 // Lifetime it is a member of its queue.
 // Threads  the one that runs the queue.

@@ -3,7 +3,7 @@
 // Owns     nothing: the caller owns the returned socket. Sockets that did not connect are closed.
 // Lifetime the queue must live until the task has ended.
 // Threads  the one that runs the queue.
-// Errors   std::runtime_error that says what every address answered; std::system_error from
+// Errors   std::runtime_error that says why each address failed; std::system_error from
 //          socket(2).
 // Rule     it tries the addresses in the order given: the resolver has put the best first.
 // See      connect(2), rfc6724

@@ -53,7 +53,7 @@ class download {
     co_await write_all(io_, name_.empty() ? STDOUT_FILENO : file_.get(), data);
   }
 
-  // Call it when the whole body has come: gives a file its final name.
+  // Call this when the whole body has come. Gives the file its final name.
   task<> keep() {
     if (name_.empty()) co_return;
     const io_result synced = co_await fsync_op(io_, file_.get());

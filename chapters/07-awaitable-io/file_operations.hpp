@@ -5,8 +5,8 @@
 // Threads  the one that runs the queue.
 // Errors   the io_result's; see io_request.hpp.
 // Rule     offsets and counts are bytes. A transfer may be short: go on where it stopped. At
-//          current_position the kernel uses, and moves, the descriptor's own offset, which is also
-//          what pipes and terminals need.
+//          current_position the kernel uses, and moves, the descriptor's own offset. Pipes and
+//          terminals need current_position, too.
 // See      io_uring_prep_read(3), io_uring_prep_splice(3) and the like
 #pragma once
 

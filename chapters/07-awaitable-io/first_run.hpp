@@ -52,7 +52,7 @@ class late_starts {
   return late;
 }
 
-// False if the list gets no memory. Then the coroutine starts at once, one call deeper.
+// Returns false if the list gets no memory. Then the coroutine starts immediately, one call deeper.
 [[nodiscard]] inline bool leave_to_outermost(std::coroutine_handle<> started) noexcept {
   try {
     late_starts_here().push_back(started);

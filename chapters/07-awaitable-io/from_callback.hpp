@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Makes a task of a function that takes a callback. The callback's arguments are the result.
+// Turns a function that takes a callback into a task. The callback's arguments are the result.
 // Owns     the promise that the callback settles, in the task's frame.
 // Lifetime the callback must be called once, perhaps before `start` has returned, but not after the
 //          task was destroyed. (When io_context::run() throws, it destroys tasks that still wait.)

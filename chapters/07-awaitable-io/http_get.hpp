@@ -3,10 +3,10 @@
 // Owns     the connection, while it runs.
 // Lifetime the queue, `request` and `into` must live until the task has ended.
 // Threads  the one that runs the queue; resolve() blocks it at the beginning.
-// Errors   std::runtime_error if no address is found or accepts, or the answer is not 2xx, broken
-//          or cut off; std::system_error (sockets and files); std::invalid_argument (to_text()).
-// Rule     the head is bounded by head_bytes_max. The body is not: each piece is passed on at once,
-//          to an object that has begin(), add() and keep(), such as a download.
+// Errors   std::runtime_error if no address is found or accepts, or the answer is broken, cut off
+//          or not 2xx; std::system_error (sockets and files); std::invalid_argument (to_text()).
+// Rule     the head is bounded by head_bytes_max. The body is not: each piece is passed on as it
+//          comes, to an object that has begin(), add() and keep(), such as a download.
 // See      rfc9112
 #pragma once
 
@@ -104,9 +104,9 @@ class response_input {
     }
   }
 
-  // Adds the next bytes to `unread_`. False at EOF.
+  // Adds the next bytes to `unread_`. Returns false at EOF.
   task<bool> receive() {
-    // To the front, so that there is room after it. The two places may overlap.
+    // Moves unread_ to the front, so that there is room after it. The two places may overlap.
     if (!unread_.empty()) std::memmove(buffer_.data(), unread_.data(), unread_.size());
     unread_ = {buffer_.data(), unread_.size()};
     const std::span<char> room = std::span{buffer_}.subspan(unread_.size());

@@ -64,7 +64,7 @@ inline constexpr byte_set token_bytes{"!#$%&'*+-.^_`|~"};
   return !text.empty() && token_bytes.has_all_of(text);
 }
 
-// True if the two are the same but for the case of their letters.
+// True if the two texts differ at most in the case of their letters.
 [[nodiscard]] constexpr bool same_word(std::string_view left, std::string_view right) noexcept {
   return std::ranges::equal(left, right, [](char a, char b) { return lower(a) == lower(b); });
 }

@@ -42,7 +42,7 @@ class io_context : public io_queue {
   void run();
 
   // Spawns `first`, runs all tasks to their end, and returns the result of `first`. If `first`
-  // throws, all tasks are stopped, and run() throws the same exception.
+  // throws, stops all tasks, and throws its exception, or the first that escapes another task.
   template <typename T>
   T run(task<T> first);
 
@@ -86,8 +86,8 @@ inline void io_context::run() {
 }
 
 // Cancels the requests of all tasks, so that the tasks end, and destroys tasks that wait without a
-// request. A ring that has failed can still be told to release every buffer. If even that fails,
-// the frames are leaked, because the kernel may write to them.
+// request. If the ring has failed, close() still cancels all requests. If even that fails, the
+// frames are leaked, because the kernel may write to them.
 inline void io_context::end_all() noexcept {
   const auto give_up_at = std::chrono::steady_clock::now() + end_at_most_s;
   stop();

@@ -24,7 +24,7 @@ class io_handle {
   [[nodiscard]] io_queue& queue() const noexcept { return canceler_->queue(); }
 
   // Starts a request. If the canceler is canceled already (possible from chapter 08 on), submits
-  // nothing and returns false: the coroutine goes on. After close() submits nothing either, but
+  // nothing and returns false: the coroutine goes on. After close(), submits nothing either, but
   // returns true: the coroutine stays suspended, because its frame is about to be destroyed.
   template <typename Prepare>
   [[nodiscard]] bool start(io_operation& operation, const Prepare& prepare) const {

@@ -22,7 +22,7 @@ class io_operation : public list_link {
   explicit io_operation(function* on_completion) noexcept : on_completion_{on_completion} {}
   io_operation(io_operation&&) = delete;  // the kernel holds our address
 
-  // An interrupted splice ends with ERESTARTSYS, a number that only the kernel should see. Here it
+  // An interrupted splice ends with ERESTARTSYS, a number for use inside the kernel only. Here it
   // is replaced by EINTR.
   void complete(completion done) {
     if (done.res == -restart_system_call) done.res = -EINTR;

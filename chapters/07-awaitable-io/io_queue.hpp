@@ -31,7 +31,7 @@ class io_queue {
   io_queue(io_queue&&) = delete;  // operations and tasks hold its address
 
   // Prepares a request with `prepare(sqe)`, which must not throw. The next turn submits it, and
-  // `operation` gets the completions. False after close(), when frames are being destroyed.
+  // `operation` gets the completions. Returns false after close(), when frames are destroyed.
   template <typename Prepare>
   bool start(io_operation& operation, const Prepare& prepare) {
     if (is_closed_) return false;
@@ -50,7 +50,7 @@ class io_queue {
     start(reminder_.unheard(), prepare);
   }
 
-  // Makes `canceled` ask again if a cancel is answered with -EALREADY: see cancel_reminder.hpp.
+  // Makes `canceled` ask again if a cancel completes with -EALREADY: see cancel_reminder.hpp.
   void remind(canceler& canceled) noexcept { reminder_.remind(canceled); }
 
   // Makes room for `count` requests that must be submitted together because they are linked.
@@ -64,7 +64,7 @@ class io_queue {
   }
 
   // From now on every operation that has to wait is canceled, even one that starts later: it
-  // completes with -ECANCELED. What can be done at once (a close, a shutdown) is still done.
+  // completes with -ECANCELED. Operations that need not wait (close, shutdown) are still done.
   void stop() noexcept { is_stopping_ = cancel_due_ = true; }
   [[nodiscard]] bool is_stopping() const noexcept { return is_stopping_; }
 
@@ -74,8 +74,8 @@ class io_queue {
   // The number of final completions and expected messages that have not been delivered yet.
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_ + expected_; }
 
-  // Ends the use of the ring: nothing is delivered or started any more. True if the kernel has no
-  // address of a frame or a buffer any more, so that frames may be destroyed.
+  // Ends the use of the ring: nothing is delivered or started any more. Returns true if the kernel
+  // has no address of a frame or a buffer any more, so that frames may be destroyed.
   [[nodiscard]] bool close() noexcept {
     is_closed_ = true;
     if (in_flight_ > 0 && !ring_.cancel_all()) return false;

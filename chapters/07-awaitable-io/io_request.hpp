@@ -5,7 +5,7 @@
 //          Descriptors and buffers must live until co_await has returned.
 // Threads  the one that runs the io_queue.
 // Errors   the result says how the request ended; std::system_error if the ring takes no more.
-// Rule     a request is submitted only when it is awaited. One that nobody awaits has no effect.
+// Rule     a request is submitted only when it is awaited. Without a co_await it has no effect.
 #pragma once
 
 #include <liburing.h>
@@ -28,7 +28,7 @@ namespace uring {
 template <typename Prepare>
 class io_awaiter;
 
-// A request that has not begun: a value. `prepare(sqe)` fills in all of an SQE but user_data.
+// A request that has not begun: a value. `prepare(sqe)` fills in all of an SQE except user_data.
 // It is called once for each co_await, and may give the kernel addresses of its members.
 template <typename Prepare>
 struct [[nodiscard("nothing is submitted until it is awaited")]] io_request {
@@ -48,8 +48,8 @@ auto result_of(const Prepare& prepare, const completion& done) {
   }
 }
 
-// The most that one request can move: no more than read(2) does. A longer length would not fit into
-// an SQE.
+// The most that one request can move: no more than read(2) does. A length of 2^32 or more would not
+// fit into an SQE.
 inline constexpr std::size_t transfer_bytes_max = 0x7fff'f000;
 
 // At most the first transfer_bytes_max of `bytes`. If there are more, the transfer is short.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 07-nops: measures a wait that is over at once: a NOP through the ring, by hand and with co_await.
+// 07-nops: measures a wait that ends immediately: a NOP through the ring, by hand and by co_await.
 // Compares the NOP with ways that do not use the ring.
 //
 //   ./course run 07:nops

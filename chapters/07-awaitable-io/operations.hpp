@@ -83,7 +83,7 @@ inline auto sendmsg_op(const io_handle& io, int fd, const ::msghdr& message,
                     }};
 }
 
-// SHUT_RD, SHUT_WR or SHUT_RDWR. It ends a recv that waits on the same socket; close does not.
+// SHUT_RD, SHUT_WR or SHUT_RDWR. SHUT_RD ends a recv that waits on the socket; close does not.
 inline auto shutdown_op(const io_handle& io, int fd, int how) {
   return io_request{io, [=](::io_uring_sqe& sqe) { ::io_uring_prep_shutdown(&sqe, fd, how); }};
 }
@@ -108,8 +108,8 @@ struct prepare_timeout {
   }
 };
 
-// Completes with -ETIME when `after` has passed, and at once if `after` is negative. For a timeout,
-// -ETIME means success.
+// Completes with -ETIME when `after` has passed, and immediately if `after` is negative. For a
+// timeout, -ETIME means success.
 inline auto timeout_op(const io_handle& io, std::chrono::nanoseconds after) {
   return io_request{io, prepare_timeout{to_timespec(std::max(after, std::chrono::nanoseconds{0}))}};
 }

@@ -5,7 +5,7 @@
 // Lifetime descriptors, paths and structures must live until co_await has returned.
 // Threads  the one that runs the queue.
 // Errors   the io_result's; see io_request.hpp.
-// Rule     a path that begins with no slash is looked up in `folder`: a descriptor or AT_FDCWD.
+// Rule     a path without a leading slash is looked up in `folder`: a descriptor or AT_FDCWD.
 // See      io_uring_prep_openat(3), io_uring_prep_statx(3) and the like
 #pragma once
 

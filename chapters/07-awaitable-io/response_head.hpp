@@ -41,7 +41,7 @@ struct response_head {
   std::uint64_t body_bytes = 0;  // if counted
 };
 
-// How many bytes the head has, with its empty line. Nothing if the empty line has not come yet.
+// Returns how many bytes the head has, with its empty line. If that has not come, returns nothing.
 [[nodiscard]] inline std::optional<std::size_t> head_bytes(std::string_view received) {
   for (std::size_t end = received.find('\n'); end != std::string_view::npos;
        end = received.find('\n', end + 1)) {

@@ -4,7 +4,7 @@
 // Lifetime the objects that the action refers to must outlive the scope; in a coroutine, the frame.
 // Threads  the scope's.
 // Errors   the action must not throw: that ends the program.
-// Rule     give the object a name. Without a name it is a temporary, and its action runs at once.
+// Rule     give the object a name. A temporary without a name runs its action immediately.
 #pragma once
 
 #include <type_traits>

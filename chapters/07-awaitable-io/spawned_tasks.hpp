@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tasks that no coroutine awaits: started, kept until they have ended, and counted.
+// Tasks that are not awaited by the code that starts them: kept until they have ended, and counted.
 // Owns     their frames.
 // Lifetime a frame is destroyed after its task has ended, or with this object (the last started
 //          first). By then no operation in the frame may be in flight.

@@ -71,7 +71,7 @@ class bounded_echo {
   }
 
   // Sends some of `data`. The result is -ETIME if the client has taken nothing for idle_timeout.
-  // Nearly every send can be done at once, and then needs no deadline.
+  // Nearly every send completes immediately, and then needs no deadline.
   task<io_result> send(int socket, std::span<const std::byte> data) {
     const io_result at_once =
         co_await send_op(given_up_, socket, data, MSG_NOSIGNAL | MSG_DONTWAIT);

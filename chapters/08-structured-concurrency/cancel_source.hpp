@@ -6,7 +6,7 @@
 // Threads  the one that runs the queue.
 // Errors   cancel() throws std::system_error if the ring takes no more requests. Then some of the
 //          operations may not have been asked to end, and these go on.
-// Rule     it stays canceled: later operations through it end at once with -ECANCELED.
+// Rule     it stays canceled: later operations through it end immediately with -ECANCELED.
 //          A cancel only asks a target to end. The target's own completion tells how it ended.
 //          A cancel does not find a request that waits in a link chain for the one before it.
 // See      io_uring_cancelation(7), io_uring_prep_cancel(3)

@@ -21,7 +21,7 @@ uring::file_counts count(const std::string& how, const uring::file_names& names,
   return uring::count_sequentially(names, wanted);
 }
 
-// "\n" and "\t" as they are typed, or one byte.
+// Accepts "\n" and "\t" as they are typed, or one byte.
 char parse_char(const std::string& text) {
   if (text == "\\n") return '\n';
   if (text == "\\t") return '\t';

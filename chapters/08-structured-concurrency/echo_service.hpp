@@ -37,7 +37,7 @@ class echo_service {
   static constexpr std::chrono::milliseconds stop_grace_ms{1000};
   static constexpr std::chrono::milliseconds accept_retry_ms{1000};
 
-  // Makes the Echo of `options` and the two sources that end it.
+  // Makes the Echo from `options` and from the two sources that end it.
   template <typename... Options>
   echo_service(io_context& context, Listener listener, int stop_fd, Options&... options)
       : context_{context},

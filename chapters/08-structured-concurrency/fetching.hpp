@@ -75,7 +75,7 @@ class fetching {
     co_return std::move(first.value);
   }
 
-  // False if the fetch was canceled because another one had failed.
+  // True if the fetch failed, but not because another failure had canceled it.
   static bool own_failure(const fetched& result) {
     return !result.failure.empty() && result.failure != canceled;
   }

@@ -20,7 +20,7 @@ namespace uring {
 
 inline constexpr unsigned sq_entries_for_pairs = 2;  // a request and its deadline, together
 
-// Without `idle_timeout` no client is closed because it is silent.
+// Without `idle_timeout`, the server does not close silent clients.
 inline task<> serve_idle_echo(io_context& context, common::unique_fd listener, int stop_fd,
                               std::optional<std::chrono::nanoseconds> idle_timeout) {
   echo_service<bounded_echo> service{context, std::move(listener), stop_fd, idle_timeout};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs several tasks at once, and resumes one coroutine, the joiner, when all of them have ended.
+// Runs several tasks at the same time, and resumes one coroutine, the joiner, when all have ended.
 // Owns     the tasks, each in its joined_frame.
 // Lifetime the counter and the frames live in the coroutine that joins.
 // Threads  the one that runs the io_context.

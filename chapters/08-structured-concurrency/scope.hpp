@@ -27,7 +27,7 @@ namespace uring {
 class scope final : private spawned_tasks {
  public:
   explicit scope(io_queue& queue) noexcept : queue_{queue}, source_{queue} {}
-  // This scope is canceled when `above` is: its source is a child of that one.
+  // This scope is canceled when above.parent is, because its source is a child of that source.
   scope(io_queue& queue, child_of above) : queue_{queue}, source_{above} {}
   ~scope() {
     assert((empty() || queue_.in_flight() == 0) && "a task of this scope is still at work");

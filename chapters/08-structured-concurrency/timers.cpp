@@ -65,7 +65,7 @@ task<> chained(io_context& context, milliseconds unit) {
                            sleep_before_the_next(context, 2 * unit), sleep_for(source, 3 * unit));
 }
 
-// The timer would run for 60 units.
+// Without the deadline, the timer would run for 60 units.
 task<> until_the_deadline(io_context& context, milliseconds unit) {
   const io_result ended =
       co_await uring::with_deadline(uring::timeout_op(context, 60 * unit), 1 * unit);

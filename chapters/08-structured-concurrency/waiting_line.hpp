@@ -39,7 +39,7 @@ class waiting_line {
   linked_list<place> places_;
 };
 
-// T given = co_await place: it is empty if the source was canceled before. If `source` is null,
+// T given = co_await place: `given` is empty if the source was canceled first. If `source` is null,
 // nothing ends the wait early. The base class list_link puts the place into the line.
 template <typename T>
 class [[nodiscard("it waits when it is awaited")]] waiting_line<T>::place : public list_link {
