@@ -62,9 +62,9 @@ class raw_ring {
 
   // Publishes, then calls enter() once, even if that call fails. The call offers the kernel all
   // SQEs that the kernel has not taken yet (unsubmitted() counts them), waits until `wanted` CQEs
-  // are there (counting those that you have not reaped yet), and moves overflowed completions into
-  // the CQ. You decide when the call needs the flag IORING_ENTER_GETEVENTS. If `entered` has a name
-  // for the result, returns it. For any other result, throws refused{"io_uring_enter", result}.
+  // are there (the kernel counts those that you have not reaped yet, too), and moves overflowed
+  // completions into the CQ. Decide when the call needs IORING_ENTER_GETEVENTS. If `entered` has a
+  // name for the result, returns it. Otherwise throws refused{"io_uring_enter", result}.
   entered submit_and_wait(unsigned wanted) {
     publish();
     COURSE_TODO("04.3");
@@ -78,10 +78,10 @@ class raw_ring {
 
   // Returns the next completion, and leaves all others in the queue. If one is there already, reaps
   // it without entering the kernel. Otherwise calls submit_and_wait(), which submits the SQEs that
-  // try_get_sqe() has returned, and sleeps until a completion has come. Decide whether any value
-  // of `entered` needs its own step. Each failure is temporary, because every completed
-  // request frees memory, and reaping makes room in the CQ, so wait() may try again immediately.
-  // But if no request can complete, wait() sleeps forever.
+  // try_get_sqe() has returned, and sleeps until a completion has come. Each failure is temporary,
+  // because every completed request frees memory, and reaping makes room in the CQ, so wait() may
+  // try again immediately. Does any value of `entered` then need its own step? (If no request can
+  // complete, wait() never returns.)
   raw_completion wait() {
     COURSE_TODO("04.4");
   }

@@ -191,10 +191,11 @@ TEST_CASE("04.4 completions go on past the wrap of the index", "[04.4]") {
   uring::raw_ring ring{fake.view()};
   for (std::uint64_t round = 0; round < 5; ++round) {
     for (std::uint64_t i = 0; i < 6; ++i) fake.complete(10 * round + i, 0);
-    std::array<raw_completion, 6> into{};
+    std::array<raw_completion, 8> into{};
     UNSCOPED_INFO(
         "an index is not a slot: index & mask is. And after 0xffffffff comes 0: ask whether head "
-        "and tail differ, not which is less");
+        "and tail differ, not which is less. If you subtract them, do it in std::uint32_t: a "
+        "64-bit difference does not wrap");
     REQUIRE(ring.reap(into) == 6);
     UNSCOPED_INFO("an index is not a slot: index & mask is, with the mask of the same queue");
     CHECK((into[0].user_data == 10 * round && into[5].user_data == 10 * round + 5));
@@ -442,7 +443,7 @@ TEST_CASE("04.4 waiting goes on after each failure that passes", "[04.4]") {
     ended ? waiting.join() : waiting.detach();
     UNSCOPED_INFO(
         "a completion is there, and wait() does not look: it enters again and again, and each "
-        "entry fails. Look after each entry, however it ended");
+        "entry fails. Look after each entry, however it ended. And submit_and_wait() enters once");
     REQUIRE(ended);
     UNSCOPED_INFO("-" << error << " passes: look for a completion again, and then enter again");
     REQUIRE(shared->failure == nullptr);

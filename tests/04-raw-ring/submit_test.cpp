@@ -22,6 +22,7 @@
 #include "live_ring.hpp"
 #include "patience.hpp"
 #include "pipe_ends.hpp"
+#include "process_counts.hpp"
 #include "refuse_calls.hpp"
 #include "store_trap.hpp"
 
@@ -46,6 +47,18 @@ void on_filtered_thread(const std::function<void()>& work) {
 }
 
 // What submit_and_wait(1) makes of an io_uring_enter that fails like this.
+// Fills the CQ of a ring of four entries, lets four more completions overflow, and then makes room,
+// as if the first eight had been reaped.
+void overflow_by_four(live_ring& ring) {
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    ring.add_nop(i);
+    if (i % 4 == 3) (void)ring->submit_and_wait(0);
+  }
+  REQUIRE(ring.completed() == 8);
+  const uring::completion_view cq = ring.memory().view().cq;
+  std::atomic_ref{*cq.head}.store(8, std::memory_order_release);
+}
+
 entered entered_with(int error) {
   entered got = entered::ok;
   on_filtered_thread([&] {
@@ -307,6 +320,30 @@ TEST_CASE("04.3 completions that were not reaped yet count as waited for", "[04.
   CHECK_FALSE(relieved);
 }
 
+TEST_CASE("04.3 it waits for two, although one was not reaped yet", "[04.3]") {
+  const course_test::pipe_ends pipe = course_test::make_pipe();
+  char byte = 0;
+  live_ring ring{4};
+  ring.add_nop(1);
+  REQUIRE(ring->submit_and_wait(1) == entered::ok);
+  ring.add_read(pipe.read.get(), &byte, 1, 2);
+  {
+    const std::jthread writer{[&, waiter = ::gettid()](const std::stop_token& returned) {
+      const auto sleeps_or_returned = [&] {
+        return returned.stop_requested() || course_test::process_state(waiter) == 'S';
+      };
+      const bool is_seen = course_test::eventually(std::chrono::seconds{2}, sleeps_or_returned);
+      if (is_seen && returned.stop_requested()) return;
+      [[maybe_unused]] const auto written = ::write(pipe.write.get(), "x", 1);
+    }};
+    REQUIRE(ring->submit_and_wait(2) == entered::ok);
+  }
+  UNSCOPED_INFO(
+      "submit_and_wait(2) returned when only the completion that you had not reaped was there: the "
+      "kernel itself counts such completions, so pass `wanted` on unchanged");
+  CHECK(ring.completed() == 2);
+}
+
 TEST_CASE("04.3 the kernel takes all published SQEs in one entry", "[04.3]") {
   live_ring ring{8};
   for (std::uint64_t i = 1; i <= 5; ++i) ring.add_nop(i);
@@ -337,19 +374,26 @@ TEST_CASE("04.3 submitting without waiting does not wait", "[04.3]") {
 TEST_CASE("04.3 completions that overflowed are fetched by an entry that does not wait", "[04.3]") {
   course_test::require_feature("nodrop");
   live_ring ring{4};  // and so 8 CQEs
-  for (std::uint64_t i = 0; i < 12; ++i) {
-    ring.add_nop(i);
-    if (i % 4 == 3) (void)ring->submit_and_wait(0);
-  }
-  REQUIRE(ring.completed() == 8);
-  const uring::completion_view cq = ring.memory().view().cq;
-  std::atomic_ref{*cq.head}.store(8, std::memory_order_release);  // as if eight had been reaped
+  overflow_by_four(ring);
   (void)ring->submit_and_wait(0);
   UNSCOPED_INFO(
       "four completions overflowed, and there is room for them now: they come with an entry that "
       "has IORING_ENTER_GETEVENTS, so set it if overflowed(), even if `wanted` is 0. And enter "
       "each time, even if there is nothing to submit and nothing to wait for");
   CHECK(ring.completed() == 4);
+}
+
+TEST_CASE("04.3 completions that overflowed are fetched by an entry that submits", "[04.3]") {
+  course_test::require_feature("nodrop");
+  live_ring ring{4};
+  overflow_by_four(ring);
+  ring.add_nop(12);
+  (void)ring->submit_and_wait(0);
+  UNSCOPED_INFO(
+      "four completions had overflowed, and the entry that submitted a fifth request fetched none "
+      "of them: set IORING_ENTER_GETEVENTS if overflowed(), whether there are SQEs to submit or "
+      "not. Otherwise a program that always has some would fill the kernel's memory");
+  CHECK(ring.completed() == 5);
 }
 
 TEST_CASE("04.3 a signal is told from an entry that went well", "[04.3]") {
