@@ -148,12 +148,12 @@ task<int> refuse_on(helper_thread& other) {
   co_return never;
 }
 
-task<int> note(std::vector<int>& log, int number) {
+task<int> note(std::vector<int>& log, int number, counted /*lives in the frame*/ = {}) {
   log.push_back(number);
   co_return number * 10;
 }
 
-task<int> note_and_refuse(std::vector<int>& log, int number) {
+task<int> note_and_refuse(std::vector<int>& log, int number, counted /*as above*/ = {}) {
   log.push_back(number);
   const int never = co_await refuse("number " + std::to_string(number));
   co_return never;
@@ -478,9 +478,9 @@ struct sync_wait_returns : watchdog {
 // Calls sync_wait_all(), and ends the test if that does not return.
 std::vector<int> wait_for_all(std::vector<task<int>> tasks) {
   const watchdog stops{std::chrono::seconds{5},
-                       "sync_wait_all() does not return: it needs one countdown for all tasks, "
-                       "which begins at their "
-                       "number, and one wait(), after the last start()"};
+                       "sync_wait_all() does not return: it needs a start() for every task, even "
+                       "after one has failed, and one countdown for all tasks, which begins at "
+                       "their number, and one wait(), after the last start()"};
   return sync_wait_all(std::move(tasks));
 }
 
@@ -574,7 +574,7 @@ TEST_CASE("06.4 the notifier writes nothing into a frame that may be gone", "[06
   sync_wait_frame::promise_type::notifier{}.await_suspend(own);
   UNSCOPED_INFO(
       "the notifier wrote into the frame: once arrive() is called, the blocked thread may destroy "
-      "that frame, so arrive() comes last");
+      "that frame, so arrive() comes last, and `ended` stays as it is");
   CHECK(own.promise().ended == &ended);
 }
 
@@ -611,6 +611,7 @@ TEST_CASE("06.4 sync_wait inside a coroutine throws, and says what to do instead
 }
 
 TEST_CASE("06.4 sync_wait_all gives all results, in the order of the tasks", "[06.4]") {
+  const live_scope before;
   std::vector<int> log;
   std::vector<task<int>> tasks;
   for (int i = 1; i <= 5; ++i) tasks.push_back(note(log, i));
@@ -625,6 +626,8 @@ TEST_CASE("06.4 sync_wait_all gives all results, in the order of the tasks", "[0
   CHECK(results == std::vector{10, 20, 30, 40, 50});
   UNSCOPED_INFO("the tasks are started in their order");
   CHECK(log == std::vector{1, 2, 3, 4, 5});
+  UNSCOPED_INFO("a frame was not destroyed when sync_wait_all() returned: an object must own it");
+  CHECK(before.leaked_objects() == 0);
 }
 
 TEST_CASE("06.4 sync_wait_all moves each result, and makes none", "[06.4]") {
@@ -711,6 +714,7 @@ TEST_CASE("06.4 sync_wait_all throws the first exception after all have ended", 
     UNSCOPED_INFO("the tasks after the one that threw were not run to their end");
     CHECK(log == std::vector{1, 2, 3, 4});
   }
+  UNSCOPED_INFO("a frame was not destroyed when sync_wait_all() threw: an object must own it");
   CHECK(before.leaked_objects() == 0);
 }
 
