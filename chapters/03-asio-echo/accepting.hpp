@@ -45,6 +45,7 @@ class acceptor_loop {
         sessions_{sessions},
         sockets_{sockets} {}
 
+  // The handler may capture `this` alone, because this object lives until run() has returned.
   void accept() {
     acceptor_.async_accept(io_, [this](const std::error_code& error, tcp::socket client) {
       if (!acceptor_.is_open()) return;

@@ -245,7 +245,9 @@ TEST_CASE("03.3 if one thread cannot be started, those that run are stopped", "[
   asio::io_context io{3};
   const auto more_to_come = asio::make_work_guard(io);
   const course_test::refused_threads after_one{1};
-  UNSCOPED_INFO("the system has no thread left: pass on what std::jthread's constructor threw");
+  UNSCOPED_INFO(
+      "the system has no thread left: pass on what std::jthread's constructor threw. (If this test "
+      "crashed: the destructor of a std::thread that was not joined ends the process)");
   CHECK_THROWS_AS(completion::run_on_threads(io, 3), std::system_error);
 }
 
