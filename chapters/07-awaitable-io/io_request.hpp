@@ -85,7 +85,7 @@ class io_awaiter : public io_operation {
  private:
   // `self` is an io_awaiter: static_cast it to io_awaiter&. Keeps the completion in done_, for
   // await_resume(), even if it has an error. Then resumes continuation_. After that, `self` may be
-  // gone. (Make no running_coroutines here, because run() has made one.)
+  // gone. (running_coroutines, a mark of chapter 06, is not needed: run() has made one.)
   static void on_completion(io_operation& self, const completion& done) {
     assert((done.flags & IORING_CQE_F_MORE) == 0 &&
            "more completions follow, and would find the frame gone: co_await takes one");

@@ -231,6 +231,7 @@ TEST_CASE("07 an exception that escapes one task ends the others, and run throws
   io_context context;
   context.spawn(wait_for_data(context, silent.theirs.get(), ended_with));
   context.spawn(fail_after_a_nop(context));
+  INFO("a failure stops the tasks; then run() turns until the last one has ended, and throws");
   CHECK_THROWS_WITH(context.run(), "the first to fail");
   CHECK(counted::live() == 0);
   CHECK(ended_with == ECANCELED);

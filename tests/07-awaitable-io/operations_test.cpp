@@ -167,11 +167,16 @@ TEST_CASE("07.5 a duration becomes whole seconds and the nanoseconds that are le
                           {1s, 1, 0},
                           {1500ms, 1, 500'000'000},
                           {10s + 1ns, 10, 1},
-                          {100h, 360'000, 0}}) {
+                          {4350ms, 4, 350'000'000},
+                          {100h, 360'000, 0},
+                          {876'000h, 3'153'600'000, 0}}) {
     const ::__kernel_timespec made = uring::to_timespec(each.duration);
-    UNSCOPED_INFO(each.duration.count() << " ns; the kernel refuses tv_nsec above 999,999,999");
+    UNSCOPED_INFO(
+        each.duration.count()
+        << " ns; the kernel refuses tv_nsec above 999,999,999, and tv_sec is longer than an int");
     CHECK(made.tv_sec == each.seconds);
-    UNSCOPED_INFO(each.duration.count() << " ns; no part of a millisecond may get lost");
+    UNSCOPED_INFO(each.duration.count()
+                  << " ns; no nanosecond may get lost, as it may in a double");
     CHECK(made.tv_nsec == each.nanoseconds);
   }
 }

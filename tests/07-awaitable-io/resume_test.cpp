@@ -16,6 +16,7 @@
 #include "manual_ring.hpp"
 #include "noting_canceler.hpp"
 #include "operations.hpp"
+#include "stack_use.hpp"
 
 using course_test::counted;
 using course_test::eager;
@@ -101,6 +102,13 @@ eager await_bytes(uring::io_request<Prepare> request, bytes_in_buffer& received)
 eager await_through(uring::io_handle io, std::optional<int>& seen) {
   const io_result done = co_await uring::nop_op(io);
   seen = done ? static_cast<int>(done.count()) : -done.error();
+}
+
+eager await_many(uring::io_handle io, course_test::stack_use& stack) {
+  for (int i = 0; i < 50'000; ++i) {
+    (void)co_await uring::nop_op(io);
+    stack.look();
+  }
 }
 
 watched await_one_and_end(io_context& context, bool& over) {
@@ -289,7 +297,22 @@ TEST_CASE("07.2 a request that was canceled before it began does not suspend", "
       "start() returned false: nothing is in flight, and nothing will ever resume the "
       "coroutine. await_suspend() returns what start() did");
   REQUIRE(seen.has_value());
+  UNSCOPED_INFO(
+      "no completion came, so the result is the one that done_ begins with: leave it there");
   CHECK(seen == -ECANCELED);
+}
+
+TEST_CASE("07.2 awaits that are refused take no stack", "[07.2]") {
+  io_context context;
+  const manual_ring kernel{context};
+  course_test::noting_canceler canceler{context};
+  canceler.cancel();
+  course_test::stack_use stack;
+  await_many(canceler, stack);
+  UNSCOPED_INFO(
+      "start() returned false, and await_suspend() resumed the coroutine by a call, which stays on "
+      "the stack: return false, and the coroutine goes on");
+  CHECK(stack.bytes() < course_test::stack_use::little);
 }
 
 TEST_CASE("07.2 an operation is in its canceler's list from its start to its completion",

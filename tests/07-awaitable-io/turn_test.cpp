@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "allocations.hpp"
 #include "errors.hpp"
 #include "io_handle.hpp"
 #include "io_operation.hpp"
@@ -27,10 +28,12 @@ class noting : public uring::io_operation {
  public:
   noting() : io_operation{&on_completion} {}
 
+  static inline std::vector<const io_operation*> order;  // of all that were told
   std::vector<uring::completion> told;
 
  private:
   static void on_completion(io_operation& self, const uring::completion& done) {
+    order.push_back(&self);
     static_cast<noting&>(self).told.push_back(done);
   }
 };
@@ -95,10 +98,30 @@ TEST_CASE("07.1 a turn delivers everything that has completed", "[07.1]") {
     start_nop(queue, each);
     answers.push_back({.user_data = kernel.take().user_data, .res = 1});
   }
+  noting::order.clear();
   kernel.turn(answers);
   UNSCOPED_INFO("one turn may bring many completions: deliver all of them");
   REQUIRE(queue.in_flight() == 0);
   for (const noting& each : operations) CHECK(each.told.size() == 1);
+  UNSCOPED_INFO("deliver them in their order, the oldest first");
+  CHECK(noting::order ==
+        std::vector<const uring::io_operation*>{&operations[0], &operations[1], &operations[2]});
+}
+
+TEST_CASE("07.1 a turn allocates nothing", "[07.1]") {
+  io_queue queue;
+  repeating operation{queue};
+  start_nop(queue, operation);
+  queue.turn();  // the ring's own vector grows
+  const std::size_t before = course_test::allocations();
+  for (int i = 0; i < 10; ++i) queue.turn();
+  const std::size_t after = course_test::allocations();
+  REQUIRE(operation.told == 11);
+  UNSCOPED_INFO(
+      "a turn took memory: reap() has copied the completions already, so go through what it "
+      "returns");
+  CHECK(after == before);
+  CHECK(queue.close());
 }
 
 TEST_CASE("07.1 a turn delivers completions however its wait has ended", "[07.1]") {
