@@ -308,10 +308,10 @@ TEST_CASE("07.2 awaits that are refused take no stack", "[07.2]") {
   course_test::noting_canceler canceler{context};
   canceler.cancel();
   course_test::stack_use stack;
-  await_many(canceler, stack);
-  UNSCOPED_INFO(
+  INFO(
       "start() returned false, and await_suspend() resumed the coroutine by a call, which stays on "
       "the stack: return false, and the coroutine goes on");
+  await_many(canceler, stack);
   CHECK(stack.bytes() < course_test::stack_use::little);
 }
 
