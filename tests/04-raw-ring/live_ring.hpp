@@ -6,6 +6,8 @@
 // Errors   SKIP where this machine has no io_uring.
 #pragma once
 
+#include <linux/time_types.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <cstdint>
 
@@ -39,6 +41,16 @@ class live_ring {
     sqe->addr = reinterpret_cast<std::uint64_t>(buffer);
     sqe->len = bytes;
     sqe->off = static_cast<std::uint64_t>(-1);
+    sqe->user_data = user_data;
+  }
+
+  // A timer that completes when `after` has passed.
+  void add_timeout(const ::__kernel_timespec& after, std::uint64_t user_data) {
+    ::io_uring_sqe* const sqe = ring_.try_get_sqe();
+    REQUIRE(sqe != nullptr);
+    sqe->opcode = IORING_OP_TIMEOUT;
+    sqe->addr = reinterpret_cast<std::uint64_t>(&after);
+    sqe->len = 1;
     sqe->user_data = user_data;
   }
 

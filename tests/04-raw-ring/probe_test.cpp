@@ -43,8 +43,7 @@ TEST_CASE("04.2 all opcodes are asked for, not a few", "[04.2]") {
   const probe_answer answer = ask_kernel(memory.view().fd);
   UNSCOPED_INFO(
       "the count is the room in the answer, not the header's number of operations: the kernel "
-      "fills in "
-      "no more than that");
+      "fills in no more than that");
   CHECK(unsigned{answer.get().ops_len} > unsigned{answer.get().last_op});
   UNSCOPED_INFO(
       "SEND_ZC came with Linux 6.0, which is older than the kernel that this course asks for");
