@@ -19,6 +19,7 @@
 #include "lab_switches.hpp"
 #include "ring.hpp"
 #include "ring_options.hpp"
+#include "ring_setup.hpp"
 
 namespace uring {
 
@@ -30,6 +31,8 @@ class lab_ring {
 
   // For io_uring_register_*(3).
   [[nodiscard]] io_queue& queue() noexcept { return queue_; }
+  // Ends every request in flight. Returns false if the kernel may still use a buffer.
+  bool cancel_all() noexcept { return cancel_everything(*ring_); }
   [[nodiscard]] const lab_counts& counts() const noexcept { return counts_; }
 
   template <typename Prepare>

@@ -25,6 +25,7 @@
 #include "process_counts.hpp"
 #include "refuse_calls.hpp"
 #include "server_process.hpp"
+#include "stalled_client.hpp"
 #include "stop_signal.hpp"
 #include "watchdog.hpp"
 
@@ -37,6 +38,14 @@ using course_test::watchdog;
 namespace {
 
 constexpr std::size_t worker_count = 4;
+
+const std::vector<std::vector<std::string>> laboratory_switches{
+    {},
+    {"--threads", "4", "--ring-flags", "default", "--nonblocking", "--nagle"},
+    {"--one-shot"},
+    {"--submit-each-batch", "--wait-for", "4"},
+    {"--look-first", "--ring-flags", "coop"},
+};
 
 // What --report says: a count for each worker.
 std::vector<std::size_t> clients_of(const std::string& report) {
@@ -96,6 +105,22 @@ TEST_CASE("12.3 a server whose one worker deals gives each of them the same numb
   for (const char* ring_flags : {"default", "defer", "sqpoll"}) {
     const auto counts = serve(200, {"--hand-over", "--ring-flags", ring_flags});
     CHECK(counts == std::vector<std::size_t>(worker_count, 200 / worker_count));
+  }
+}
+
+TEST_CASE("12 the laboratory echoes with every switch, and stops while requests are in flight",
+          "[12]") {
+  for (const std::vector<std::string>& switches : laboratory_switches) {
+    server_process server{course_test::program("12-laboratory"), switches};
+    auto crowd = course_test::connect_many(server.port(), 20);
+    const auto messages = course_test::own_messages(crowd.size(), 200);
+    CAPTURE(switches);
+    CHECK(course_test::compare_all(course_test::echo_all(crowd, messages), messages) ==
+          course_test::identical);
+    client stalled{server.port(), course_test::small_buffers};
+    (void)course_test::send_until_stalled(stalled, course_test::kernel_buffer_bytes_max());
+    UNSCOPED_INFO("a recv for each client and a send to the stalled one are in flight at the stop");
+    CHECK(server.stop() == exited(0));
   }
 }
 
