@@ -43,7 +43,7 @@ common::unique_fd connect_to(const client_flags& flags) {
   const ::sockaddr_in address = blocking::ipv4_address(flags.host, flags.port);
   common::unique_fd server{
       common::check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
-  // We do not measure the client, so Nagle's algorithm must not hold its messages back.
+  // We measure only the server, so Nagle's algorithm must not hold the client's messages back.
   blocking::set_option(server.get(), IPPROTO_TCP, TCP_NODELAY, "TCP_NODELAY");
   common::check(
       ::connect(server.get(), reinterpret_cast<const ::sockaddr*>(&address), sizeof address),

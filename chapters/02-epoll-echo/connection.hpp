@@ -35,14 +35,14 @@ class connection {
   // The socket can be read. Call recv() once, into `scratch`. Once is enough, because epoll reports
   // unread bytes again, and the other clients get their turn. Echo the received bytes with
   // send_or_keep(), and return its result. After EAGAIN, which means "not now", return open. At
-  // EOF, and after any other error, return closed. Throw nothing: an error such as ETIMEDOUT ends
-  // one connection, and not the loop.
+  // EOF, and after any other error, return closed. Throw nothing, because an error such as
+  // ETIMEDOUT must end one connection, and not the loop.
   [[nodiscard]] state on_readable(std::span<std::byte> scratch) {
     COURSE_TODO("02.2");
   }
 
   // The socket may have room again. Send the kept bytes with send_or_keep(), and return its result.
-  // The bytes that still do not fit are kept again, even if that is all of them.
+  // The bytes that still do not fit are kept again, even if not one byte fits.
   [[nodiscard]] state on_writable() {
     COURSE_TODO("02.3");
   }

@@ -2,7 +2,7 @@
 // Accepts clients, starts a session for each in the chosen style, and survives a failed accept.
 // Owns     the acceptor and the timer that waits for a free descriptor.
 // Lifetime run the io_context to its end before the acceptor_loop is destroyed.
-// Threads  call accept() before run(), and close() in the strand `control`: the handlers run there.
+// Threads  call accept() before run(), and close() in the strand `control`, where the handlers run.
 // Errors   a client that has gone is skipped. Without a free descriptor the loop waits retry_ms. If
 //          the listener itself fails, run() returns and throw_if_broken() throws.
 #pragma once

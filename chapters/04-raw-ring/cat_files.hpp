@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The part that the three cat programs share: it takes arguments, opens, writes and reports errors.
+// The part that the three cat programs share: it handles arguments, files, output and errors.
 // Owns     each file it opens, and four blocks of memory to read into.
 // Lifetime a `blocks` object must live until no request in flight points into it.
 // Threads  one.

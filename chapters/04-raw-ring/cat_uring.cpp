@@ -16,7 +16,7 @@ struct ring {
     const int result = ::io_uring_queue_init(1, &native, 0);
     if (result < 0) throw uring::refused{"io_uring_setup", result};
   }
-  ring(ring&&) = delete;  // liburing keeps pointers into its mappings
+  ring(ring&&) = delete;  // the destructors of two copies would unmap the same memory twice
   ~ring() { ::io_uring_queue_exit(&native); }
 
   ::io_uring native{};

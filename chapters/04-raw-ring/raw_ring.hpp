@@ -33,7 +33,7 @@ struct raw_completion {
 };
 
 // How a call to io_uring_enter ended, if the call may be made again. Even ok does not promise the
-// CQEs that were waited for. After SQEs were taken, a signal or a bad SQE may end the call early.
+// CQEs that were waited for, because a signal or a bad SQE may end the call after SQEs were taken.
 enum class entered {
   ok,               // 0 or more SQEs were taken
   interrupted,      // EINTR: a signal ended the wait

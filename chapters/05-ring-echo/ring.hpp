@@ -4,8 +4,8 @@
 // Lifetime memory that a request points at must live until the request's completion was reaped, or
 //          until the destructor has canceled the requests and (with a limit) waited for their ends.
 // Threads  the one that made or enabled the ring. With ring_mode::defer, other threads get EEXIST.
-// Errors   std::system_error if the ring cannot be made, or if a system call fails for good. How a
-//          request ended is the `res` of its completion.
+// Errors   std::system_error if the ring cannot be made, or if a system call fails for good. The
+//          `res` of a completion says how its request ended.
 // Rule     get_sqe() may submit earlier requests. For requests that must stay together, such as a
 //          linked chain, first reserve() room for all of them.
 // See      io_uring_setup(2), io_uring_enter(2), io_uring_submit_and_wait_timeout(3)
@@ -83,7 +83,7 @@ class ring {
   // Hands all prepared requests to the kernel, without a wait for completions.
   void submit() {
     hand_over();
-    if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller(ring_);  // which makes the room
+    if ((ring_.flags & IORING_SETUP_SQPOLL) != 0) wait_for_poller(ring_);  // the poller makes room
   }
 
   // Calls io_uring_submit(&ring_) once. The result is a count or -errno. A 0 is no failure, because
@@ -120,7 +120,7 @@ inline ring::ring(const ring_options& options) {
 }
 
 inline ring::~ring() {
-  // Closing the descriptor cancels, too, but does not wait: the kernel could write later.
+  // Closing the descriptor cancels, too, but does not wait, so the kernel could write later.
   cancel_all();
   ::io_uring_queue_exit(&ring_);
 }

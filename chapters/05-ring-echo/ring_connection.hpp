@@ -5,8 +5,8 @@
 //          buffer.
 // Threads  the loop's thread.
 // Errors   nothing throws: on_recv() and on_send() return next::close if the connection has failed.
-// Rule     receive, then send all of it, then receive: one request in flight, one buffer. While a
-//          client does not read its echoes, the server receives nothing from it.
+// Rule     receive, then send all received bytes, then receive: one request in flight, one buffer.
+//          While a client does not read its echoes, the server receives nothing from it.
 // See      recv(2), send(2), io_uring_enter(2) for what `res` holds
 #pragma once
 
@@ -59,7 +59,7 @@ class ring_connection {
   [[nodiscard]] std::span<const std::byte> unsent() const noexcept { return unsent_; }
 
  private:
-  // `res` is -errno. EAGAIN and EINTR mean that nothing has happened: the request may be repeated.
+  // `res` is -errno. After EAGAIN or EINTR nothing has happened, so the request may be repeated.
   static bool is_passing(std::int32_t res) noexcept { return res == -EAGAIN || res == -EINTR; }
 
   common::unique_fd socket_;

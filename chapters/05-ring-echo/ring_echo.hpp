@@ -94,7 +94,7 @@ class ring_echo {
     COURSE_TODO("05.2");
   }
 
-  // Requests the next accept, and records that it is in flight: begin_stop() must cancel it.
+  // Requests the next accept, and records that it is in flight, so that begin_stop() can cancel it.
   void arm_accept() {
     request_accept(ring_, listener_.get());
     accepting_ = true;

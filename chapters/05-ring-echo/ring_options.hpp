@@ -20,7 +20,7 @@ namespace uring {
 enum class ring_mode {
   plain,   // none: the kernel interrupts the thread to finish an operation
   coop,    // COOP_TASKRUN: the kernel waits until the thread enters it, for any reason
-  defer,   // SINGLE_ISSUER, DEFER_TASKRUN: it waits until the thread enters to get completions
+  defer,   // SINGLE_ISSUER, DEFER_TASKRUN: the kernel waits until the thread enters for completions
   sqpoll,  // SQPOLL: a kernel thread fetches submissions
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 06-calls: measures what a call costs: of a function, of a virtual function, of a coroutine.
+// 06-calls: measures the cost of calling a function, a virtual function and a coroutine.
 //
 //   ./course run 06:calls -- --how coroutine --count 10000000
 #include <chrono>

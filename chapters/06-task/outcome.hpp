@@ -74,7 +74,7 @@ class outcome {
   static constexpr std::size_t at_value = 1;
   static constexpr std::size_t at_error = 2;
 
-  // True for an lvalue of the right type: a conversion would make a temporary.
+  // True only for an lvalue of the right type, because a conversion would make a temporary.
   template <typename Value>
   static constexpr bool can_be_referred_to =
       std::is_lvalue_reference_v<Value> &&

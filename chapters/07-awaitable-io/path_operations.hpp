@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The operations that open, close, describe and name files, each named like its call: co_await
+// The operations that open, close, describe and name files, each named like its call. A co_await
 // gives an io_result.
 // Owns     nothing; a new descriptor in a result is the caller's.
 // Lifetime descriptors, paths and structures must live until co_await has returned.

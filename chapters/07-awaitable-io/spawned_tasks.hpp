@@ -4,7 +4,7 @@
 // Lifetime a frame is destroyed after its task has ended, or with this object (the last started
 //          first). By then no operation in the frame may be in flight.
 // Threads  the one that runs the io_context.
-// Errors   start() throws std::bad_alloc. rethrow_escaped() throws a task's first exception.
+// Errors   start() throws std::bad_alloc. rethrow_escaped() throws the tasks' first exception.
 // Rule     no task is forgotten: the owner waits until empty().
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An echo in which a deadline or a cancel ends every wait. One object serves all clients.
+// An echo in which a deadline or a cancel can end every wait. One object serves all clients.
 // Owns     nothing; each task of run() has a buffer in its frame.
 // Lifetime it must outlive the tasks that run() returns, and the sources must outlive it.
 // Threads  the one that runs the context.

@@ -43,8 +43,8 @@ struct child_of {
   cancel_source& parent;
 };
 
-// recv_op(source, …) goes to the source's queue, and the source can end it: a canceler converts
-// implicitly to an io_handle.
+// A canceler converts implicitly to an io_handle, so one can write recv_op(source, …). The request
+// then goes to the source's queue, and the source can end it.
 class cancel_source final : public canceler, private cancel_target {
  public:
   explicit cancel_source(io_queue& queue) noexcept : canceler{queue} {}
@@ -72,7 +72,7 @@ class cancel_source final : public canceler, private cancel_target {
   void watch(cancel_target& target) noexcept { targets_.push_back(target); }
 
  private:
-  // Keeps an operation that has just started in operations_, until its final completion.
+  // Keeps `started`, which is in flight, in operations_ until its final completion.
   void watch(io_operation& started) noexcept override { operations_.push_back(started); }
 
   // Calls ask_to_end() for each of operations_. An operation stays in the list until it completes.
@@ -83,7 +83,7 @@ class cancel_source final : public canceler, private cancel_target {
   // Starts a request that cancels `target`, which is in flight. Uses queue().start_unheard(): no
   // code needs the cancel's own result, because the target's completion tells how the target ended.
   // Prepares the cancel with io_uring_prep_cancel64() and no flags. The kernel finds the target by
-  // its user_data, the operation's address, which a reinterpret_cast makes a std::uint64_t.
+  // its user_data, the operation's address, which a reinterpret_cast turns into a std::uint64_t.
   void ask_to_end(const io_operation& target) {
     COURSE_TODO("08.3");
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A request with a time limit. It is submitted together with a timeout that is linked to it.
 // Owns     the two operations and their timespec.
-// Lifetime it lives in the awaiting frame. The frame goes on only when the completions of both have
-//          come, because until then the kernel has their addresses.
+// Lifetime it lives in the awaiting frame. The frame goes on only when both operations have
+//          completed, because until then the kernel has their addresses.
 // Threads  the one that runs the queue.
 // Errors   the request's own result, or -ETIME if the deadline ended the request. If the request
 //          had moved some bytes by then, the result is their count, so that no byte is lost.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A server whose tasks form a tree. A stop cancels the tree from the top. For each client that it
-// gets from Clients, the server runs Echo::run() in a task.
+// A server whose tasks form a tree. A stop cancels waits, and the tree ends from the bottom up. The
+// server runs Echo::run() in a task for each client that it gets from Clients.
 // Owns     its listener, and every session until it has ended.
 // Lifetime the context and `stop_fd` must outlive it.
 // Threads  the one that runs the context.
@@ -108,7 +108,7 @@ class echo_service {
   io_context& context_;
   Listener listener_;
   int stop_fd_;
-  scope sessions_{context_};                             // the clients' and the accepting task
+  scope sessions_{context_};                             // the clients' tasks and the accepting one
   cancel_source waiting_{child_of{sessions_.source()}};  // ends waits for clients and their bytes
   cancel_source* until_one_leaves_ = nullptr;
   std::size_t left_ = 0;           // how many clients have left

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 08-fetch: several GETs, a window of them at a time; a line for each, in the order given.
+// 08-fetch: makes GETs, a window of them at a time, and prints a line for each, in the order given.
 //
 //   ./course run 08:fetch -- --window 4 localhost:8000/a localhost:8000/b localhost:8000/c
 #include <cstdint>

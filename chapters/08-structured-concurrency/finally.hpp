@@ -4,8 +4,8 @@
 // Lifetime the objects that they refer to must live until this task has ended.
 // Threads  that of the coroutine which awaits it.
 // Errors   throws the exception of `body`, or else that of `cleanup`.
-// Rule     for objects whose end must be awaited, such as a stream: next() in the body, and
-//          co_await finally(consume(stream), stream.end()).
+// Rule     for objects whose end must be awaited, such as a stream: call next() in the body, and
+//          write co_await finally(consume(stream), stream.end()).
 #pragma once
 
 #include <utility>

@@ -40,7 +40,7 @@ class waiting_line {
 };
 
 // T given = co_await place: `given` is empty if the source was canceled first. If `source` is null,
-// nothing ends the wait early. The base class list_link puts the place into the line.
+// nothing ends the wait early. A place is a list_link because the line keeps a list of places.
 template <typename T>
 class [[nodiscard("it waits when it is awaited")]] waiting_line<T>::place : public list_link {
  public:

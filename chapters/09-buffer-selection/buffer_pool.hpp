@@ -79,7 +79,7 @@ class buffer_pool {
   }
 
   // const buffer_lease next = co_await pool.next_return(source): waits for the next buffer that is
-  // returned, first come, first served. The lease is empty if the source was canceled before.
+  // returned, first come, first served. The lease is empty if the source was canceled first.
   [[nodiscard]] waiting_line<buffer_lease>::place next_return(cancel_source& source) noexcept {
     return {line_, &source};
   }

@@ -29,7 +29,7 @@
 namespace uring {
 
 // The ring's tail lies in unused bytes of the first entry. In C++, the kernel's header of Debian 12
-// puts the entries behind the tail instead, so that every entry would be eight bytes off.
+// lets the entries begin at byte 8, not at byte 0, so that every entry would be eight bytes off.
 static_assert(offsetof(::io_uring_buf_ring, bufs) == 0,
               "include <liburing.h> before other headers");
 static_assert(sizeof(::io_uring_buf) == 16);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How programs gave buffers to the kernel before it had buffer rings: each by a request of its own.
+// Gives each buffer to the kernel by a request, as programs did before the kernel had buffer rings.
 // Owns     nothing; the kernel keeps a list of what it was given.
 // Lifetime the queue must outlive it, and so must every buffer that was given.
 // Threads  the one that runs the queue.

@@ -20,7 +20,7 @@ namespace {
 constexpr uring::buffer_options pool{.count = 256};
 
 // The queue has room for all that may complete before we reap: for each buffer, its recv or the
-// send of its echo; for each client, its accept or its end. With `defer` requests that have to wait
+// send of its echo; for each client, its accept or its end. With `defer`, requests that must wait
 // complete only when the program fetches completions, and not all in one fetch.
 constexpr uring::ring_options queues{.mode = uring::ring_mode::defer, .cq_entries = 16'384};
 

@@ -21,7 +21,7 @@
 
 namespace uring {
 
-// Prepares a request for a socket to which ten bytes have come, and a buffer for them.
+// Prepares a request with `socket`, to which ten bytes have come, and `buffer`, with room for ten.
 using ten_bytes = std::array<char, 10>;
 using prepare_transfer = void(::io_uring_sqe& sqe, int socket, ten_bytes& buffer);
 

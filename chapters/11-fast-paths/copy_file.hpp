@@ -104,7 +104,7 @@ inline task<> copy_extents(linked_copy& copy, file_extents& parts, fixed_buffer 
 }
 
 // Copies all bytes that the source had when it was opened, and those that were added since.
-// A failure cancels the other chains, by `chains`.
+// If one of the tasks fails, a cancel of `chains` ends the others.
 inline task<> copy_content(cancel_source& chains, linked_copy& copy, const copy_source& source,
                            const copy_options& options, const copy_buffers& buffers) {
   const auto size = static_cast<std::uint64_t>(source.found.st_size);
@@ -118,7 +118,7 @@ inline task<> copy_content(cancel_source& chains, linked_copy& copy, const copy_
   co_await copy.copy_rest(size, buffers[0]);
 }
 
-// Throws if the source has become shorter. At a hole, for example, no read would notice that.
+// Throws if the source has become shorter. If a hole was cut off, for example, no read fails.
 inline void check_size(const copy_source& source) {
   struct ::stat now{};
   common::check(::fstat(source.fd.get(), &now), "fstat of the source");

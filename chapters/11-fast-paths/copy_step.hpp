@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One request of a copy by a chain: a block from the source into a buffer, or from there to the
-// target.
+// One request of a chain that copies a file. It moves a block from the source into a buffer, or
+// from the buffer to the target.
 // Lifetime file and buffer must live until the request has completed.
 // See      io_uring_prep_read_fixed(3)
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The parts of a file that hold data, one after the other. The holes of a sparse file between them
-// were never written, and are not copied.
+// The parts of a file that hold data, one after the other. Between them a sparse file has holes,
+// which hold no data and are not copied.
 // Lifetime the descriptor must outlive it.
 // Threads  one at a time.
 // Errors   none: on a file system that does not report holes, all of the file is data.

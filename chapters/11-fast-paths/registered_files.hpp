@@ -9,7 +9,7 @@
 //          a file. A full table is no error: add() returns an empty slot, and requests use the
 //          descriptor.
 // Rule     a slot is given out again only after its file has been taken out. Requests that have
-//          begun keep their file. A linked request that still waits for its turn finds the slot
+//          begun keep their file, but a linked request that still waits for its turn finds the slot
 //          empty.
 // See      io_uring_register_files(3), io_uring_register_files_update(3)
 #pragma once
@@ -90,7 +90,7 @@ class registered_files {
   [[nodiscard]] std::size_t size() const noexcept { return slots_; }
   [[nodiscard]] std::size_t used() const noexcept { return used_; }
 
-  // Returns a free slot without a file, for a request that will fill it. Empty if none is free.
+  // Returns a free slot without a file, for a request to fill, or an empty object if none is free.
   [[nodiscard]] file_slot reserve() noexcept {
     if (free_.empty()) return {};
     const int index = free_.back();
@@ -99,8 +99,8 @@ class registered_files {
     return {*this, index};
   }
 
-  // Puts the file of `fd` into a slot, and returns the slot. First get a slot with reserve(). If
-  // this slot is empty, the table is full: return it. Then call io_uring_register_files_update()
+  // Puts the file of `fd` into a slot, and returns the slot. First call reserve(). If the table is
+  // full, the result is an empty object: return it. Then call io_uring_register_files_update()
   // with &queue_.handle(), the slot's index, an array of descriptors, and its length, which is 1
   // here. The call returns how many descriptors it has put into the table, or -errno. On -errno,
   // throw with common::throw_error(result, "io_uring_register_files_update"). The slot is not lost

@@ -33,8 +33,8 @@ namespace uring {
 
 class splice_pipe {
  public:
-  // Asks the kernel for this much room. room() tells how much the pipe has got, because the kernel
-  // limits the total room of all pipes of a user.
+  // Asks the kernel for this much room. The pipe may get less, because the kernel limits the total
+  // room of all pipes of a user. Call room() to find out how much the pipe has got.
   explicit splice_pipe(std::size_t room_wanted) {
     std::array<int, 2> fds{};
     common::check(::pipe2(fds.data(), O_CLOEXEC), "pipe2");

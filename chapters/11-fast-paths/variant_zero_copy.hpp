@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The zero-copy kind: the kernel sends out of the client's buffer, and says when it has done so.
+// The zero-copy kind: the kernel sends from the client's buffer, and says when the buffer is free.
 // Owns     each client's buffer, in its frame.
 // Lifetime as variant_client.hpp says.
 // Threads  the one that runs the queue.

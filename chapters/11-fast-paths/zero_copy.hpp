@@ -33,8 +33,8 @@
 
 namespace uring {
 
-// Makes the notification say whether the bytes were copied after all, as they are on loopback. It
-// needs Linux 6.2: before that, a send with this flag ends with -EINVAL. liburing 2.4 has names.
+// Makes the notification say whether the bytes were copied after all, as on loopback. This flag
+// needs Linux 6.2: before that, a send with it ends with -EINVAL. liburing 2.4 names both bits.
 inline constexpr unsigned report_usage = 1U << 3;
 inline constexpr std::uint32_t usage_copied = 1U << 31;
 
@@ -103,7 +103,7 @@ class [[nodiscard("submitted when awaited")]] send_zc_op : io_operation {
 };
 static_assert(std::is_trivially_destructible_v<send_zc_op>, "it may stand beside co_await");
 
-// Sends all of `data`. The next send begins when the notification of the last has come.
+// Sends all of `data`. The next send begins when the notification of the previous one has come.
 inline task<> send_all_zc(io_handle io, int socket, std::span<const std::byte> data) {
   while (!data.empty()) {
     const zero_copy_sent sent = co_await send_zc_op{io, socket, data};

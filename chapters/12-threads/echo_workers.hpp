@@ -63,7 +63,7 @@ class echo_workers {
     });
   }
 
-  // How many clients each worker has had; after run().
+  // How many clients each worker has had. Call it after run().
   [[nodiscard]] const std::vector<std::size_t>& served() const noexcept { return served_; }
 
  private:

@@ -4,8 +4,8 @@
 // Lifetime it must outlive every send().
 // Threads  any. One thread at a time uses the ring, for one system call.
 // Errors   the constructor throws std::system_error. send() does not fail: if the kernel has no
-//          memory, it tries again; it ends the program if io_uring is not permitted any more, or
-//          if `to` has not enabled its ring yet.
+//          memory, send() tries again. It ends the program if io_uring is not permitted any more,
+//          or if the ring of `to` is not enabled yet.
 #pragma once
 
 #include <liburing.h>
@@ -41,7 +41,7 @@ class message_sender {
  private:
   static constexpr std::chrono::milliseconds memory_pause_ms{1};
 
-  // False if the kernel had no memory for it.
+  // False if the kernel had no memory for the message.
   bool try_send(int ring_fd, std::uint64_t word, std::int32_t value) {
     ::io_uring_sqe& sqe = ring_.get_sqe();
     ::io_uring_prep_msg_ring(&sqe, ring_fd, static_cast<unsigned>(value),

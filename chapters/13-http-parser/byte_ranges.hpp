@@ -41,7 +41,7 @@ struct ranges_read {
 }
 
 // "0-99", "100-" or "-100", of a file that is not empty. For any other text the result is empty. If
-// the range begins behind the end of the file, its last is less than its first.
+// the range begins past the end of the file, its last is less than its first.
 [[nodiscard]] inline std::optional<byte_range> read_range(std::string_view text,
                                                           std::uint64_t size) {
   const std::size_t dash = text.find('-');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Finds the bytes in a text that no line of HTTP may hold.
+// Finds in a text the bytes that no line of HTTP may hold.
 // Rule     it reads eight bytes at a time, and none past the end of the text.
-// See      rfc9110, section 5.5: a recipient refuses CR, LF and NUL in a value
+// See      rfc9110, section 5.5: a recipient refuses or replaces CR, LF and NUL in a value
 #pragma once
 
 #include <bit>

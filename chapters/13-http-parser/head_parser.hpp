@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Parses a complete head. Before that, head_reader has found the head's end, and has checked for
-// control bytes, the end of every line, and the limits, so the parser need not know in which pieces
+// control bytes, the end of every line, and the limits, so it makes no difference in which pieces
 // the head came.
 // Errors   a refusal; the content of `head` is then not valid.
 // See      rfc9112, sections 3, 5 and 9.3; rfc9110, sections 7.2, 9.1 and 10.1.1

@@ -20,7 +20,7 @@ namespace uring::http {
 enum class line_state {
   whole,       // with its CR LF
   incomplete,  // its end has not come yet
-  too_long,    // no more bytes can change that
+  too_long,    // more bytes cannot change that
   bad_byte,    // a CR or an LF alone, a NUL, or another control byte
 };
 
@@ -78,7 +78,7 @@ class head_reader {
     return lines_ == 0 ? limits.request_line_bytes_max : limits.field_line_bytes_max;
   }
 
-  // A line has come that does not end the head. One empty line before the request line is skipped,
+  // Counts a line that does not end the head. One empty line before the request line is skipped,
   // because some clients sent one after the body of the previous request (rfc9112, 2.2). lines_
   // counts the other lines. The first of them is the request line, and each further one is a field.
   refusal count_line(bool is_empty, const request_limits& limits) {
@@ -110,7 +110,7 @@ class head_reader {
   }
 
   line_reader line_;
-  std::size_t begin_ = 0;  // where the line begins that line_ looks at
+  std::size_t begin_ = 0;  // the start of the line that line_ looks at
   std::size_t lines_ = 0;  // how many have come whole, without the empty line that was skipped
   bool has_skipped_ = false;
 };

@@ -38,8 +38,8 @@ constexpr void write_at(date_text& text, std::size_t at, std::int64_t number, st
   }
 }
 
-// "Sun, 06 Nov 1994 08:49:37 GMT". A date has four digits for its year: a time before the year 0 or
-// after 9999 becomes the first second of these years, or the last.
+// "Sun, 06 Nov 1994 08:49:37 GMT". A year has four digits, so a time before the year 0 becomes the
+// first second of that year, and a time after 9999 becomes the last second of 9999.
 [[nodiscard]] constexpr date_text to_http_date(std::int64_t seconds_since_1970) noexcept {
   using namespace std::chrono;
   constexpr sys_seconds first = sys_days{year{0} / January / 1};
@@ -77,8 +77,8 @@ constexpr void write_at(date_text& text, std::size_t at, std::int64_t number, st
   return number;
 }
 
-// `year` is complete; the month is three letters, and the time of day "08:49:37". A leap second
-// becomes the second after it.
+// `year` is complete, `month` has three letters, and `time` has the form of "08:49:37". A leap
+// second becomes the second after it.
 [[nodiscard]] constexpr std::optional<std::int64_t> seconds_of(int year, std::string_view month,
                                                                int day, std::string_view time) {
   namespace chrono = std::chrono;
@@ -115,7 +115,7 @@ constexpr void write_at(date_text& text, std::size_t at, std::int64_t number, st
   return seconds_of(year, rest.substr(5, 3), number_at(rest, 2, 2), rest.substr(12, 8));
 }
 
-// Reads any of the three forms. The second has two digits for the year, and needs `now` for that.
+// Reads any of the three forms. Only that of RFC 850 needs `now`, because its year has two digits.
 // A day of the week that does not belong to the date is no error.
 [[nodiscard]] constexpr std::optional<std::int64_t> read_http_date(std::string_view text,
                                                                    std::int64_t now) {

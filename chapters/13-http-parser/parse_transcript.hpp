@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Writes the parser's results as text. The text must be the same however the bytes are cut.
 // Owns     the bytes that were not taken. Each piece gets new memory of exactly the right size, so
-//          that AddressSanitizer finds a parser that reads behind the bytes.
+//          that AddressSanitizer finds a parser that reads past the bytes.
 // Lifetime the limits must outlive it.
 #pragma once
 

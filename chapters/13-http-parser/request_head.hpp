@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A request without its body: what it asks for, and what its fields say.
-// Lifetime all views are parts of the bytes that it was read from: they are valid as long as these
-//          are neither moved nor overwritten.
+// Lifetime all views are parts of the bytes that the head was read from: the views are valid until
+//          those bytes are moved or overwritten.
 // Rule     it is large. One for each thread is enough if no coroutine awaits between the moment it
 //          is filled in and its last use.
 #pragma once
@@ -59,8 +59,8 @@ struct request_head {
   request_method method = request_method::other;
   std::string_view method_text;
   request_target target;
-  int minor = 1;          // of HTTP/1.minor; later ones than 1 count as 1 (rfc9110, 2.5)
-  std::string_view host;  // "name:port", from the target if that says it, else from Host
+  int minor = 1;          // of HTTP/1.minor; a number above 1 counts as 1 (rfc9110, 2.5)
+  std::string_view host;  // "name:port", from the target if it has an authority, else from Host
   body_framing body;
   bool keep_alive = true;  // what the client wants
   expectation expects = expectation::none;

@@ -8,9 +8,9 @@
 //          lines, and goes to the end (O_APPEND).
 // Errors   std::system_error if the file cannot be opened. A line for which there is no room is
 //          lost, and counted; so are lines that cannot be written.
-// Rule     of a client's bytes, the log has only printable ones, and escapes the others. So no
-//          client can end the quotes around its request line, or start a line. A dash stands for
-//          bytes that are no valid request.
+// Rule     the log escapes each quote, backslash and unprintable byte of a client. So no client can
+//          end the quotes around its request line, or start a line. A dash stands for bytes that
+//          are no valid request.
 #pragma once
 
 #include <arpa/inet.h>
@@ -89,7 +89,7 @@ class access_log {
 
   [[nodiscard]] bool is_open() const noexcept { return file_.valid(); }
 
-  // `request` is its line_of(), or "-".
+  // `request` is line_of() of the request's head, or "-".
   void add(std::string_view client, std::string_view request, int status, std::uint64_t bytes) {
     if (lines_.size() >= lines_bytes_max) return lost_.add(counted::log_lines_lost);
     const ::time_t now = ::time(nullptr);

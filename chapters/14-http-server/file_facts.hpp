@@ -3,7 +3,7 @@
 // Errors   none. A file that is no regular file is refused where it is opened, see site_root.hpp.
 // Rule     the entity tag is made of the time of the last change and of the size, and of nothing
 //          that differs between two machines with the same files. A change that keeps time and
-//          size goes unnoticed: the kernel's clock for files ticks every few milliseconds.
+//          size goes unnoticed: two changes in a tick of the clock (a few ms) may have equal times.
 // See      statx(2); rfc9110, section 8.8
 #pragma once
 
@@ -53,7 +53,7 @@ inline constexpr unsigned facts_mask =
 }
 
 // The two validators of a file, as its answers show them. No answer may say that a file was changed
-// after the answer's own Date: a change in the future counts as one of now.
+// after the answer's own Date, so a change in the future counts as a change now.
 class file_validators {
  public:
   explicit file_validators(const file_facts& facts) noexcept

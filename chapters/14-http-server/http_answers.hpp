@@ -109,7 +109,7 @@ class http_answers {
     });
   }
 
-  // Answers bad bytes or a late request; no answer follows: where would the next request begin?
+  // Writes the last answer, because after bad bytes or a late request no next one can be found.
   void refuse_all(int status) {
     is_over_ = true;
     response_writer writer{link_.out.room()};

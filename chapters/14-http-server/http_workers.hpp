@@ -67,8 +67,8 @@ class http_workers {
   }
 
  private:
-  // Without this, the end of an answer may wait until the client has confirmed its beginning. Each
-  // client inherits the option from its listener.
+  // Without this, the end of an answer may wait until the client has acknowledged the answer's
+  // beginning. Each client inherits the option from its listener.
   static void send_at_once(int listener) {
     const int on = 1;
     common::check(::setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on),

@@ -21,7 +21,7 @@ struct mime_type {
 
 inline constexpr std::string_view unknown_type = "application/octet-stream";
 
-// Text is UTF-8: the charset must be said, or a browser guesses.
+// Text is UTF-8. The answer must say so, because otherwise a browser guesses the charset.
 inline constexpr std::array mime_types{
     mime_type{"html", "text/html; charset=utf-8"},
     mime_type{"htm", "text/html; charset=utf-8"},

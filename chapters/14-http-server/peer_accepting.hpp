@@ -2,7 +2,7 @@
 // Accepts clients and stops, for both of 14's peers over asio; each peer serves in its own way.
 // Owns     the listener, two timers, and a second descriptor of the stop signal.
 // Lifetime `io`, `clients` and the objects that `start` uses must outlive it. Do not run a handler
-//          of `io` after it is destroyed.
+//          of `io` after the acceptor is destroyed.
 // Threads  the one that runs the io_context.
 // Errors   a client that is gone is skipped; without a free descriptor, accepting pauses. If the
 //          listener is broken, run() throws std::system_error.

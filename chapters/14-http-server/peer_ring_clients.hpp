@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The clients of 14-peer-ring: the state machine of chapter 05, for chapter 14's answers.
-// Owns     the clients. One request is in flight for each, until it is removed.
+// Owns     the clients. One request is in flight for each client until the client is removed.
 // Lifetime destroy the ring first, because until then the kernel may write to the clients' memory.
 // Threads  the ring's.
 // Errors   std::system_error from ring::get_sqe(); a client's errors end that client only.
@@ -85,7 +85,7 @@ class peer_ring_clients {
   }
 
   [[nodiscard]] bool empty() const noexcept { return table_.empty(); }
-  // Call it once a turn. So the clock is read once, and not for each client.
+  // Call it once a turn, so that the clock is read once, and not for each client.
   void set_now(peer_clock::time_point now) noexcept { now_ = now; }
 
   // A recv or a send has completed.

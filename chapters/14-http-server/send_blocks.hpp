@@ -23,7 +23,7 @@ inline constexpr std::size_t block_bytes = 64 * 1024;
 
 class send_blocks {
  public:
-  // At most so many unused blocks are kept; blocks beyond that are freed when they are returned.
+  // At most this many unused blocks are kept; blocks beyond that are freed when they are returned.
   static constexpr std::size_t kept_max = 256;
 
   send_blocks() { kept_.reserve(kept_max); }

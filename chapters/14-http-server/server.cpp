@@ -13,7 +13,7 @@
 
 namespace {
 
-// For each worker. A buffer has room for the head of any browser's request.
+// For each worker. A buffer usually has room for the head of a browser's request.
 constexpr uring::buffer_options pool{.count = 1024, .bytes = 4096};
 constexpr uring::ring_options queues{.mode = uring::ring_mode::defer, .cq_entries = 16'384};
 

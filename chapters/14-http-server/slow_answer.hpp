@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The answer to a request that has to wait for its body or for a file on the disk. It may take a
-// coroutine frame, and memory of its own: requests that are answered at once never come here.
+// coroutine frame, and memory of its own, because a request answered at once never comes here.
 // Owns     the bytes of the request's head, because those in the buffer may be gone after a wait.
 // Lifetime everything that the constructor takes must outlive the task of run().
 // Threads  the one that runs the queue.
 // Errors   none: returns false if the connection is over, whether or not a last answer was written.
 // Rule     a body is read to its end before the answer is written, so that the next request can be
-//          found. A request that expects something is refused before that: its client may wait for
-//          the answer before it sends the body (rfc9110, 10.1.1).
+//          found. If a request expects something, a refusal comes before the body, because the
+//          client may wait for the answer before it sends the body (rfc9110, 10.1.1).
 #pragma once
 
 #include <string>
@@ -41,7 +41,7 @@ class slow_answer {
     (void)again.next(unread, head);
     std::string path_room(text.size(), '\0');
     const route to = find_route(head, path_room);
-    if (answers_.at_once(head)) co_return true;  // it was in memory, but the block was full
+    if (answers_.at_once(head)) co_return true;  // the file was in memory, but the block was full
     if (head.body.has_body()) {
       const bool went_on = co_await read_body(head, to);
       if (!went_on) co_return false;

@@ -35,7 +35,7 @@ struct small_file {
   }
 };
 
-// The fields of its 200 and the empty line, with room behind them for its bytes.
+// The fields of the file's 200 and the empty line, with room after them for the file's bytes.
 [[nodiscard]] inline std::unique_ptr<small_file> begin_small_file(const file_facts& facts,
                                                                   std::string_view type) {
   auto file = std::make_unique<small_file>(

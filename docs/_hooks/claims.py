@@ -29,7 +29,7 @@ def made() -> str:
     ]
     if machine.busy:
         share = round(machine.others_share * 100)
-        said.append(f"Other programs used {share} % of the CPUs meanwhile.")
+        said.append(f"Before the run, other programs used {share} % of the CPUs.")
     return " ".join(said)
 
 

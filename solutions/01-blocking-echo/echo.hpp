@@ -3,7 +3,7 @@
 // Owns     nothing: the caller keeps the descriptor open until the function has returned.
 // Lifetime the bytes given to send_all() must live until it returns.
 // Threads  one thread uses a socket at a time; the functions here share nothing.
-// Errors   how a connection ends is a value, not an exception, because resets happen every day.
+// Errors   the end of a connection is a value, not an exception, because resets happen every day.
 // See      recv(2), send(2), tcp(7)
 #pragma once
 

@@ -4,8 +4,8 @@
 // Lifetime run() returns after a stop: when no connection is left, or after stop_grace_ms.
 // Threads  the thread that calls run(), and no other.
 // Errors   std::system_error if epoll or the listener fails; a client's error ends its connection.
-// Rule     a connection is erased only while its own event is handled. One epoll_wait reports each
-//          descriptor at most once, so no later event of that call is about a closed connection.
+// Rule     a watched connection is erased only while its event is handled. One epoll_wait reports
+//          no descriptor twice, so no later event of that call is about a closed connection.
 // See      epoll(7), epoll_ctl(2), epoll_wait(2)
 #pragma once
 
@@ -134,7 +134,7 @@ class echo_loop {
   // that epoll reports needs no case of its own, because the next send or recv returns it.
   void serve(int fd) {
     const auto found = connections_.find(fd);
-    if (found == connections_.end()) return;  // the listener's, from before begin_stop() closed it
+    if (found == connections_.end()) return;  // an event of the listener that begin_stop() closed
     connection& client = found->second;
     // --8<-- [start:task-02-4]
     const std::uint32_t wanted = client.wanted_events();

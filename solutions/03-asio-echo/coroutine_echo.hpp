@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A session as a coroutine: the same operations, in the order in which they happen.
+// A session as a coroutine: the operations of callback_session, in the order in which they happen.
 // Owns     the coroutine's frame owns the socket and the buffer; asio owns the frame.
 // Lifetime `sockets` is a reference: the object behind it must outlive the coroutine.
 // Threads  any that run the io_context; a coroutine runs on one of them at a time.

@@ -3,7 +3,7 @@
 //
 //   ./course run 03:one_session -- --port 9000 --callbacks
 //
-// It ends when the session does: io_context::run returns when no operation is left.
+// The program ends with its session, because io_context::run returns when no operation is left.
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>

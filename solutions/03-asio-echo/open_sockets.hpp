@@ -3,8 +3,8 @@
 // Owns     nothing: it holds descriptor numbers. An entry must be destroyed before its socket is.
 // Lifetime must outlive every entry.
 // Threads  any: one mutex guards the set.
-// Rule     asio's socket object belongs to its session; a stop from another thread may only use the
-//          descriptor, through shutdown(2), and only while the entry is there.
+// Rule     asio's socket object belongs to its session, so a stop from another thread may use only
+//          the descriptor, through shutdown(2), and only while the entry is there.
 #pragma once
 
 #include <sys/socket.h>
@@ -19,8 +19,8 @@ namespace completion {
 
 class open_sockets {
  public:
-  // Keeps a socket in the set for as long as the entry lives. Declare it after the socket, so that
-  // it is destroyed first. Once the socket is closed, its number may belong to another client.
+  // Keeps a socket in the set as long as the entry lives. Declare the entry after the socket,
+  // which must outlive it. Once the socket is closed, its number may belong to another client.
   class entry {
    public:
     entry(open_sockets& sockets, int fd) : sockets_{sockets}, fd_{fd} { sockets_.add(fd_); }
@@ -33,9 +33,9 @@ class open_sockets {
   };
 
   // After SHUT_RD, every session can still read the bytes that have arrived, and then EOF. SHUT_RD
-  // ends neither a session that waits to send, nor one whose client keeps sending, because Linux
-  // delivers later bytes as well. SHUT_RDWR ends every session immediately. The socket of an entry
-  // that is added later is shut down in the same way.
+  // does not end a session that waits to send. Linux delivers later bytes as well, so SHUT_RD does
+  // not end a session whose client keeps sending, either. SHUT_RDWR ends every session immediately.
+  // The socket of an entry that is added later is shut down in the same way.
   void shut_down_all(int how) {
     const std::lock_guard lock{mutex_};
     how_ = how;

@@ -83,7 +83,7 @@ bool show(const std::string& name, const struct ::stat& output, const blocks& me
 }
 
 // A new descriptor gets the lowest free number. If standard input is closed, the ring would get 0,
-// and we would read the ring. So this opens a descriptor that gives EBADF when read, as in cat(1).
+// and be read as input. So this opens a descriptor whose read gives EBADF, which cat(1) gets, too.
 common::unique_fd hold_place_of_closed_input() {
   if (::fcntl(STDIN_FILENO, F_GETFD) != -1) return {};
   return common::unique_fd{::open("/", O_PATH | O_CLOEXEC)};

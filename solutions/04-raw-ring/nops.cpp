@@ -30,7 +30,7 @@ struct outcome {
 };
 
 // --8<-- [start:batch]
-// Takes `batch` SQEs, hands them over, and reaps their completions. Returns the number of enters.
+// Takes batch.size() SQEs, submits them, and reaps their completions. Returns the number of enters.
 std::uint64_t run_batch(uring::raw_ring& ring, std::span<uring::raw_completion> batch) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     ::io_uring_sqe& sqe = *ring.try_get_sqe();  // the ring has room for a batch

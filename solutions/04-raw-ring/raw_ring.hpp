@@ -33,7 +33,7 @@ struct raw_completion {
 };
 
 // How a call to io_uring_enter ended, if the call may be made again. Even ok does not promise the
-// CQEs that were waited for. After SQEs were taken, a signal or a bad SQE may end the call early.
+// CQEs that were waited for, because a signal or a bad SQE may end the call after SQEs were taken.
 enum class entered {
   ok,               // 0 or more SQEs were taken
   interrupted,      // EINTR: a signal ended the wait
@@ -52,7 +52,7 @@ class raw_ring {
   // sq_tail_. The SQE must not be visible to the kernel before publish().
   [[nodiscard]] ::io_uring_sqe* try_get_sqe() noexcept {
     // --8<-- [start:task-04-3]
-    // Pairs with the kernel's release of the SQ head: it has read the SQEs before the head.
+    // Pairs with the kernel's release of the SQ head: the kernel has read the SQEs before the head.
     const std::uint32_t head = std::atomic_ref{*at_.sq.head}.load(std::memory_order_acquire);
     if (sq_tail_ - head == at_.sq.entries) return nullptr;
     const std::uint32_t slot = sq_tail_ & at_.sq.mask;
@@ -104,7 +104,7 @@ class raw_ring {
       ++cq_head_;
       ++count;
     }
-    // Pairs with the kernel's load of the CQ head: after our copies it may reuse these slots.
+    // Pairs with the kernel's load of the CQ head: after our copies the kernel may reuse the slots.
     std::atomic_ref{*at_.cq.head}.store(cq_head_, std::memory_order_release);
     return count;
     // --8<-- [end:task-04-4]

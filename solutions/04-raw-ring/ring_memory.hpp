@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A ring, and the memory that we and the kernel share for it.
 // Owns     the ring's descriptor and two or three mappings.
-// Lifetime it must outlive every ring_view, because they point into it.
-// Threads  this class has no rule; each pointer of a view says which side writes there.
+// Lifetime it must outlive every ring_view, because a view points into this memory.
+// Threads  this class has no rule; the comment at each pointer of a view says which side writes.
 // Errors   the constructors throw refused, or std::system_error if a mapping fails.
 // Rule     take all sizes and offsets from the kernel's answer in io_uring_params, because the
 //          kernel may round up the sizes, and it decides where each part lies in the mappings.

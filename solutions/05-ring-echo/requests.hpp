@@ -48,7 +48,7 @@ inline void request_stop_poll(ring& to, int fd) {
   ::io_uring_sqe_set_data64(&sqe, pack({operation::stop_poll, {}}));
 }
 
-// The accept then completes with -ECANCELED, or with a client that came just before.
+// After the cancel, the accept completes with -ECANCELED, or with a client that came just before.
 inline void cancel_accept(ring& to) {
   ::io_uring_sqe& sqe = to.get_sqe();
   ::io_uring_prep_cancel64(&sqe, pack({operation::accept, {}}), 0);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Makes a ring in the mode that was asked for, or in the next simpler one that the kernel grants.
-// Also ends every request that is in flight on a ring.
+// cancel_everything() ends every request that is in flight on a ring.
 // Owns     nothing; the caller owns the ring, and ends it with io_uring_queue_exit().
 // Threads  any; a ring of ring_mode::defer belongs to the thread that sets it up.
 // Errors   refused, with the cause and what to do, if the kernel grants no ring at all. If it lacks
 //          a mode, the next simpler mode is tried, and a line in the log says so.
-// Rule     try whether the kernel supports a mode; never infer this from the version.
+// Rule     try a mode to learn whether the kernel supports it; never infer this from the version.
 // See      io_uring_setup(2), io_uring_queue_init_params(3)
 #pragma once
 
@@ -78,9 +78,9 @@ inline ring_mode set_up(::io_uring& ring, const ring_options& options) {
 }
 
 // The poller is the kernel's thread of ring_mode::sqpoll: it fetches submissions when it runs.
-// io_uring_sqring_wait() returns as soon as there is room for one, and a caller that needs more
-// would use up its attempts before the poller runs again. So this waits until half of the queue is
-// free, and in a small queue until two entries are free, because a linked pair needs two.
+// io_uring_sqring_wait() returns as soon as one entry is free, and a caller that needs more
+// would use up its attempts before the poller runs again. So this waits, with a limit, until half
+// of the queue is free, and in a small queue until two are free, because a linked pair needs two.
 inline void wait_for_poller(::io_uring& ring) {
   ::io_uring_sqring_wait(&ring);
   const unsigned wanted = std::min(std::max(ring.sq.ring_entries / 2, 2U), ring.sq.ring_entries);

@@ -2,9 +2,9 @@
 // A result that comes from outside every coroutine: from a callback or from another thread. One
 // coroutine awaits it; the other side settles it, with resolve() or reject().
 // Owns     the result until it is taken.
-// Lifetime it must live until it is settled and the await has ended, because both use its address.
-//          A frame that waits may be destroyed, because its awaiter then withdraws. But the frame
-//          must not be destroyed while another thread settles the promise.
+// Lifetime it must live until it is settled and the await has ended, because both sides use its
+//          address. A frame that waits may be destroyed, because its awaiter then withdraws. But
+//          the frame must not be destroyed while another thread settles the promise.
 // Threads  settle on one thread, await on the same or on another. A coroutine that already waits is
 //          resumed by the thread that settles, inside resolve() or reject().
 // Errors   co_await throws the exception that reject() was given.

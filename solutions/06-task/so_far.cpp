@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 06-so_far: what your task can do so far. It stops at the first piece that is not written yet.
+// 06-so_far: shows what your task can do so far. Stops at the first piece that is not written yet.
 //
 //   ./course run 06:so_far
 #include <exception>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The way from ordinary code into a coroutine: starts a task, and blocks the thread until it ends.
+// The way from ordinary code into a coroutine: starts a task, and blocks until the task ends.
 // Owns     the task while it runs.
 // Lifetime returns only when the task's frame has been destroyed.
 // Threads  any that is not running coroutines, because a blocked thread cannot finish the task.
@@ -50,8 +50,8 @@ class sync_wait_frame {
 };
 
 struct sync_wait_frame::promise_type {
-  // Notifies from final_suspend and not from the body: the blocked thread may wake immediately and
-  // destroy the frame, which must have suspended by then.
+  // Notifies from final_suspend and not from the body, because the blocked thread may wake
+  // immediately and destroy the frame, which must have suspended by then.
   struct notifier {
     bool await_ready() const noexcept { return false; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A canceler may end operations early. Every operation is started under a canceler. This is either
-// its queue's own canceler, which ends nothing, or a cancel_source (from chapter 08 on).
+// the queue's own canceler, which ends nothing, or a cancel_source (from chapter 08 on).
 // Lifetime it must outlive every operation that was started under it. Its queue must outlive it.
 // Threads  the one that runs the queue.
 #pragma once
@@ -31,7 +31,7 @@ class canceler : public list_link {
  protected:
   ~canceler() { unlink(); }
 
-  bool is_canceled_ = false;  // stays true: nothing is started under it any more
+  bool is_canceled_ = false;  // once true, it stays true, so new operations are refused
 
  private:
   io_queue& queue_;

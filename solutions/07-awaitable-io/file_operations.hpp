@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The operations that move bytes of files and pipes, each named like its call: co_await gives an
-// io_result. Those that open, name and describe files are in path_operations.hpp.
+// The operations that move bytes of files and pipes, each named like its call. A co_await gives an
+// io_result. Operations that open, name and describe files are in path_operations.hpp.
 // Lifetime descriptors, buffers and iovecs must live until co_await has returned.
 // Threads  the one that runs the queue.
 // Errors   the io_result's; see io_request.hpp.
 // Rule     offsets and counts are bytes. A transfer may be short: go on where it stopped. At
 //          current_position the kernel uses, and moves, the descriptor's own offset. Pipes and
-//          terminals need current_position, too.
+//          terminals need current_position.
 // See      io_uring_prep_read(3), io_uring_prep_splice(3) and the like
 #pragma once
 

@@ -2,7 +2,7 @@
 // The loop: an io_queue, and the tasks that run on it until the last has ended.
 // Owns     the ring, and every task that was spawned, until it has ended.
 // Lifetime it must outlive the code that starts operations on it. run() returns when no task is
-//          left. The destructor ends tasks that still wait: objects they use must outlive it.
+//          left. The destructor ends tasks that still wait, so objects they use must outlive it.
 // Threads  the one that made it, or that enabled its ring if the ring was made with is_disabled.
 // Errors   std::system_error if the ring fails. An exception that escapes a spawned task stops all
 //          tasks, and run() throws this exception when they have ended.
@@ -57,8 +57,8 @@ class io_context : public io_queue {
     io_queue& queue_;
   };
 
-  // Calls turn() as long as there are tasks. Before each turn, looks whether any operation is in
-  // flight. If none is, the tasks would wait forever, even during a stop. Then throws a
+  // Calls turn() as long as there are tasks. Before each turn, checks whether any operation is in
+  // flight. If none is, the tasks would wait forever, even during a stop. In that case, throws a
   // std::logic_error, with a text that says that nothing is "in flight".
   void turn_until_all_have_ended() {
     // --8<-- [start:task-07-4]

@@ -30,7 +30,7 @@ class io_operation : public list_link {
   }
 
  private:
-  static constexpr std::int32_t restart_system_call = 512;  // no errno.h has it
+  static constexpr std::int32_t restart_system_call = 512;  // no errno.h for programs has it
 
   function* on_completion_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The operations on sockets, on time and on rings, each named like its call: co_await gives an
-// io_result. Those on files are in file_operations.hpp and path_operations.hpp. The first argument
+// The operations on sockets, on time and on rings, each named like its call. A co_await gives an
+// io_result. File operations are in file_operations.hpp and path_operations.hpp. The first argument
 // names the queue that the request goes to: it is a context, for example.
 // Owns     nothing; a new descriptor in a result is the caller's.
 // Lifetime descriptors, buffers and structures that a pointer or span leads to must live until

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Turns a host's name into the addresses that a client may try.
 // Owns     nothing; an address is a value.
-// Threads  any. It blocks its thread, for seconds if a name server is silent: the ring has no
-//          operation for names. A program with other clients to serve asks on another thread.
+// Threads  any. It blocks its thread, for seconds if a name server is silent, because the ring has
+//          no operation for names. A program with clients to serve calls it on another thread.
 // Errors   std::runtime_error with the resolver's message.
 // See      getaddrinfo(3), getnameinfo(3)
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The part of a response before the body: the status, and how the body ends. This is just enough
-// for a client that asks once. Chapter 13's server reads by the rules of http_grammar.hpp as well.
-// A client may be lenient where a server must not be, so lines may end with LF alone.
+// for a client that makes one request. Chapter 13's parser uses http_grammar.hpp, too, but a
+// client may be lenient where a server must not be, so lines may end with LF alone.
 // Lifetime the reason is a copy.
 // Errors   bad_response, whose text says what came.
 // Rule     a chunked body is chunked whatever Content-Length says. Two different lengths, or an

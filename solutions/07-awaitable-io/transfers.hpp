@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tasks that transfer all bytes: after a short operation the next one goes on where it stopped.
+// Tasks that transfer all bytes: after a short operation the next one goes on with the rest.
 // Lifetime the queue, the descriptor and the bytes must live until the task has ended.
 // Threads  the one that runs the queue.
 // Errors   std::system_error that begins with what was tried.

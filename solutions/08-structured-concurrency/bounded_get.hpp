@@ -5,7 +5,7 @@
 // Lifetime the queue, `request` and the source must live until the task has ended.
 // Threads  the one that runs the queue; resolving a name blocks it.
 // Errors   those of http::get(). A cancel is one of them (ECANCELED).
-// Rule     the head has at most head_bytes_max bytes, and the body body_bytes_max.
+// Rule     the head has at most head_bytes_max bytes, and the body at most body_bytes_max.
 // See      http_get.hpp of chapter 07
 #pragma once
 

@@ -56,7 +56,7 @@ task<first_result<T>> when_any(cancel_source& losers, std::vector<task<T>> tasks
   std::vector<joined_frame> frames;
   frames.reserve(tasks.size());
   // Makes one join_counter for all tasks, and a race() frame for each task, in `frames`. Making a
-  // frame may throw, so start()s the frames only when all are made. Then awaits the counter.
+  // frame may throw, so start() is called only when all frames are made. Then awaits the counter.
   // --8<-- [start:task-08-2b]
   join_counter counter{tasks.size()};
   for (std::size_t i = 0; i < tasks.size(); ++i) {

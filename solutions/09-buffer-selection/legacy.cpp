@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 09-legacy: the same server, but each buffer is given to the kernel by a request of its own.
+// 09-legacy: like 09-server, but each buffer is given to the kernel by a request of its own.
 //
 //   ./course run 09:legacy -- --port 9000 --buffers 256 --buffer-size 4096
 #include <utility>

@@ -4,7 +4,7 @@
 // Threads  the one that runs the queue.
 // Errors   the item's result: -ECANCELED or -ETIME if the wait has ended before an item came.
 // Rule     only the wait ends. The request stays in flight, and a later wait gets the items that
-//          come after this one, so that none is lost. One request may serve many waits, each with
+//          come after this wait, so that none is lost. One request may serve many waits, each with
 //          a limit of its own.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A multishot request as a stream, from which a coroutine awaits one item after the other.
 // Owns     the items that have come and were not taken yet.
-// Lifetime it must not move from the first next() until end() has returned:
+// Lifetime from the first next() until end() has returned, it must not move:
 //          co_await finally(consume(stream), stream.end()).
 // Threads  the one that runs the queue.
 // Errors   an item's result. It is -ECANCELED if `io` was canceled, or if its queue is stopping.

@@ -22,7 +22,7 @@ void request_send(ring& ring, int socket, std::span<const std::byte> bytes) {
   send.user_data = 1;
 }
 
-// Request 1 fails, and request 2 is linked to it: a zero-copy send.
+// Request 1 fails, and request 2, a zero-copy send, is linked to it.
 void request_send_behind_a_failure(ring& ring, int socket, std::span<const std::byte> bytes) {
   ::io_uring_sqe& fails = ring.get_sqe();
   ::io_uring_prep_read(&fails, -1, nullptr, 0, 0);

@@ -13,7 +13,7 @@
 namespace uring {
 
 // Drops the bytes that wait to be sent, so that a zero-copy send gets its notification. The
-// descriptor stays open. It does nothing to a socket that is not a TCP connection.
+// descriptor stays open. The call does nothing to a Unix stream socket.
 inline void reset_connection(int socket) noexcept {
   ::sockaddr nobody{};
   nobody.sa_family = AF_UNSPEC;

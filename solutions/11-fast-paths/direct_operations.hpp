@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Operations that open and close files in a table of registered_files only. Such a direct
-// descriptor is a slot, and has no number that a system call could take.
+// Operations that open and close files in a table of registered_files only. Such a file
+// has a direct descriptor: a slot, without a number that a system call could take.
 // Owns     nothing; the slot holds the file.
 // Lifetime the slot must live until co_await has returned.
 // Threads  the one that runs the queue.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A chain of requests on a ring of its own, and what its completions say: 11-facts uses these.
-// They use the ring itself, because the runtime expects a completion for each request.
+// Functions with which 11-facts runs a chain of requests on a ring of its own, and prints numbers.
+// They use the ring without the runtime, to count the completions and the wake-ups.
 // Errors   std::system_error if the ring fails.
 #pragma once
 

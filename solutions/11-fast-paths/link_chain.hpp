@@ -30,14 +30,14 @@
 
 namespace uring {
 
-// The length of the longest chain: it must fit into the submission queue as a whole. With SQPOLL a
-// kernel thread empties the queue, and wait_for_poller() waits only until half of it is free.
+// The length of the longest chain. A chain must fit into the free entries of the submission queue,
+// and with SQPOLL wait_for_poller() waits only until half of the queue is free.
 [[nodiscard]] inline std::size_t chain_requests_max(io_queue& queue) noexcept {
   const unsigned entries = queue.handle().sq.ring_entries;
   return std::max(entries / 2, std::min(entries, 2U));
 }
 
-// Holds what every kind of chain needs: an operation for each request, and how many are in flight.
+// Serves every kind of chain: starts its requests, and resumes the frame at the last completion.
 class link_chain {
  public:
   // If the chain is canceled before it begins, no part is started, and so `done` keeps -ECANCELED.
@@ -55,13 +55,13 @@ class link_chain {
     completion done{.user_data = 0, .res = -ECANCELED, .flags = 0};
   };
 
-  // `links` are the flags of every request but the last: IOSQE_IO_LINK, to which you may add
-  // IOSQE_CQE_SKIP_SUCCESS, or IOSQE_IO_HARDLINK.
+  // `links` are the flags of every request but the last: IOSQE_IO_HARDLINK, or IOSQE_IO_LINK, to
+  // which you may add IOSQE_CQE_SKIP_SUCCESS.
   explicit link_chain(unsigned links) noexcept : links_{static_cast<std::uint8_t>(links)} {}
   link_chain(link_chain&&) = delete;  // its parts hold its address
 
   // Starts a request for each of `parts`, in order; `prepare(i, sqe)` prepares the i-th. Returns
-  // false if the source was canceled before. In this case no part is started.
+  // false if the source is canceled already. In this case no part is started.
   template <typename Prepare>
   bool start(const io_handle& io, std::span<part> parts, std::coroutine_handle<> continuation,
              const Prepare& prepare) {

@@ -31,7 +31,7 @@ task<> until_stopped(cancel_source& over, int stop_fd) {
   (void)co_await uring::poll_op(over, stop_fd, POLLIN);
 }
 
-// Ends with the copy, or when a stop is asked for: then the target is as it was.
+// Ends when the copy ends, or when a stop is asked for. After a stop the target is as it was.
 task<> copy_unless_stopped(io_context& context, const common::stop_signal& stop, std::string from,
                            std::string to, uring::copy_options options) {
   cancel_source over{context};

@@ -68,8 +68,8 @@ class linked_copy {
     return steps;
   }
 
-  // Copies the source from `at` to its present end: a file may grow, and one of /proc has no size.
-  // Returns where it ends.
+  // Copies the source from `at` to its present end: a file may grow, and a /proc file has no size.
+  // Returns where the source ends.
   task<std::uint64_t> copy_rest(std::uint64_t at, fixed_buffer buffer) {
     while (true) {
       const extent next{at, at + buffer.bytes.size()};
@@ -93,9 +93,9 @@ class linked_copy {
 
   // Returns how many bytes a chain of steps_of() has brought into the target. Of chain.steps() only
   // one step has posted a completion: the step with the index chain.answered(). Every step before
-  // it has moved all bytes of its block, and no step after it has done anything. How this one step
-  // ended is chain.result(chain.answered()): an error, or a count, of all bytes of its block or of
-  // a part. Bytes that were only read are not in the target.
+  // it has moved all bytes of its block, and no step after it has done anything. The result of this
+  // step is chain.result(chain.answered()): an error, or a count of bytes, which may be fewer than
+  // its block has. Bytes that were only read are not in the target.
   [[nodiscard]] static std::uint64_t bytes_copied(const linked_steps<copy_step>& chain) {
     std::uint64_t copied = 0;
     // --8<-- [start:task-11-3b]

@@ -69,7 +69,7 @@ class replacement {
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
-  // Call it when the content is complete and on the disk (fsync): makes it visible.
+  // Makes the content visible. Call it when the content is complete and on the disk (fsync).
   void commit() {
     common::check(::fchmod(fd_.get(), mode_), "chmod of " + temporary_);
     common::check(::rename(temporary_.c_str(), path_.c_str()), "rename to " + path_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 11-requests: measures single requests, one after the other: a NOP or a read, into any buffer or
-// a registered one, in one system call or in two.
+// 11-requests: measures single requests, one after the other: a NOP, a timer, or a read into an
+// ordinary or a registered buffer, in one system call or in two.
 //
 //   ./course run 11:requests -- --request read-fixed --count 100000
 #include <fcntl.h>

@@ -33,8 +33,8 @@ class no_more_bytes final : public cancel_target {
   int socket_;
 };
 
-// The recv and the send share the buffer: the kernel receives into it only when all of it has been
-// sent. That needs MSG_WAITALL: without it a short send would not break the link.
+// The recv and the send share the buffer: the kernel receives only when all bytes have been sent.
+// This order needs MSG_WAITALL, because without this flag a short send would not break the link.
 inline task<> echo_linked(variant_client client, own_buffers& shared) {
   constexpr int send_flags = MSG_NOSIGNAL | MSG_WAITALL;
   const io_handle io = client.given_up;

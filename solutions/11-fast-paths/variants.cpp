@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 11-variants: the same echo server, with each way that io_uring has to receive and to send.
+// 11-variants: one echo server, with each of io_uring's ways to receive and to send.
 //
 //   ./course run 11:variants -- --port 9000 --kind linked
 #include <liburing.h>
@@ -42,7 +42,7 @@ std::string summaries() {
   return text + '\n';
 }
 
-// Asks the kernel: an operation that it does not know would end every connection with EINVAL.
+// Throws if the kernel lacks the operation, because then every connection would end with EINVAL.
 void check_known(uring::io_context& context, const uring::variant& kind) {
   ::io_uring_probe* const probe = ::io_uring_get_probe_ring(&context.handle());
   const bool known = probe == nullptr || ::io_uring_opcode_supported(probe, kind.newest) != 0;

@@ -76,7 +76,7 @@ inline void show_workers() {
     ::io_uring_prep_splice(&sqe, sockets.ours.get(), -1, write_end.get(), -1, 64, 0);
   };
   print_fact("RECV", workers_while({recv, recv, recv}));
-  // The first two are done when bytes have come. The last one has to wait then.
+  // When bytes have come, the first two complete, but the last one has to wait.
   print_fact("RECV, linked to a RECV that was linked to a POLL_ADD",
              workers_while({poll, recv, recv}, IOSQE_IO_LINK, [&] { sockets.say("bytes"); }));
   print_fact("RECV with IOSQE_ASYNC", workers_while({recv_async, recv_async, recv_async}));

@@ -17,8 +17,8 @@ namespace uring {
   return reinterpret_cast<std::uint64_t>(&receiver);
 }
 
-// Passes each message of a queue on to its receiver. Give it to io_queue::set_receiver(). It has no
-// data, so one object is enough for all queues.
+// Passes each message of a queue on to its receiver. Give a postman to io_queue::set_receiver(). It
+// has no data, so one object is enough for all queues.
 class postman final : public message_receiver {
  public:
   void on_message(const message& arrived) override {

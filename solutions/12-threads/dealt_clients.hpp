@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An echo_service takes its clients from these, if one worker deals them to all.
+// Classes from which an echo_service takes its clients if one worker deals the clients to all.
 // Lifetime the dealer and the arrivals must outlive the service.
 // Threads  the one that runs the service's context.
 #pragma once
@@ -57,8 +57,8 @@ struct dealt_listener {
   void reset() noexcept {}
 };
 
-// Only the dealer knows when no client comes any more. So when a stop or a failure ends this
-// worker, it asks all workers to stop, and then waits for the dealer's last message.
+// Only the dealer's last message says how many clients come in all. So when a stop or a failure
+// ends this worker, the worker requests a stop of all workers, and then waits for that message.
 class dealt_clients final : cancel_target {
  public:
   dealt_clients(cancel_source& waiting, const dealt_listener& from)

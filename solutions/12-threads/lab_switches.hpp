@@ -17,7 +17,7 @@ struct lab_switches {
   bool looks_first = false;         // waits only if no completion is there
   bool one_shot = false;            // a recv for each message, into a buffer of the client's own
   bool nonblocking = false;         // O_NONBLOCK on every socket
-  bool nagle = false;               // TCP_NODELAY off, as in the server it was compared with
+  bool nagle = false;               // TCP_NODELAY off, as in the published server
   std::int64_t wait_for = 1;        // completions
 };
 

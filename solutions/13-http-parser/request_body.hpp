@@ -22,16 +22,16 @@
 
 namespace uring::http {
 
-// At least one of the two fields is there. Refuses, or stores in `body` how the body ends.
+// `said` has a length, a coding or both. Refuses, or stores in `body` how the body ends.
 //
 // If `said` has a coding, check in this order:
-//   400  There is also a length.
-//   400  `minor` is 0, because HTTP/1.0 has no codings.
-//   400  The last coding is not chunked, or chunked is there more than once.
-//   501  There are other codings before chunked, because we cannot undo them.
+//   400  if there is also a length.
+//   400  if `minor` is 0, because HTTP/1.0 has no codings.
+//   400  if the last coding is not chunked, or chunked is there more than once.
+//   501  if there are other codings before chunked, because we cannot undo them.
 // If there is only a length, check in this order:
-//   400  The length is not clear, because only a clear number can be compared.
-//   413  The length is more than limits.body_bytes_max.
+//   400  if the length is not clear, because only a clear number can be compared.
+//   413  if the length is more than limits.body_bytes_max.
 // If you refuse nothing, do not return, because the lines after your code store the result.
 inline refusal decide_framing(const framing_fields& said, int minor, const request_limits& limits,
                               body_framing& body) {

@@ -28,7 +28,7 @@ enum class request_method : std::uint8_t {
   options,
   trace,
   patch,
-  other,  // any other token; a server that does not know it answers 501
+  other,  // any other token; a server that does not support it answers 501
 };
 
 enum class target_form : std::uint8_t {

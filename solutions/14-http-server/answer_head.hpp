@@ -3,7 +3,7 @@
 // answers about files are in file_head.hpp.
 // Errors   response_writer::ok() is false if the room was too small: answer_head_bytes_max is
 //          enough for all of these but a redirect.
-// Rule     the fields always have the same order, so that ours and 14's peers send the same bytes.
+// Rule     the fields have one fixed order, so that 14-server and its peers send the same bytes.
 // See      rfc9110, sections 8 and 15; rfc9112, section 9.3
 #pragma once
 

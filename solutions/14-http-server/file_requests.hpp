@@ -13,9 +13,9 @@
 //          A wait that no signal interrupts has no time limit: for example, if a daemon has taken
 //          the request and ignores FUSE_INTERRUPT. The client and a thread of the kernel then wait
 //          until the daemon answers or is gone. If kernel_threads_max opens wait, no other file
-//          can be opened: a request for one gets 503 at its time limit, unless the cache has it.
-//          close() is a system call here. FUSE's daemon has to answer it, too, and if it does not,
-//          all clients of this thread wait.
+//          can be opened: a request for a file not in the cache gets 503 at its time limit.
+//          close() is a system call here. FUSE's daemon has to answer it, too, and all clients of
+//          this thread wait until the daemon does.
 // See      io_uring_sqe_set_flags(3), io_uring_register_iowq_max_workers(3)
 #pragma once
 
@@ -35,8 +35,8 @@
 namespace uring::http {
 
 // The limit of kernel threads for the opens of one of our threads, and again for its reads. The
-// kernel starts only as many threads as requests wait at the same time. Without this call, its
-// limit is four for each processor, and nearly none for reads.
+// kernel starts only as many threads as requests wait at the same time. Without the call below,
+// opens get at most four threads for each processor, and reads almost any number.
 inline constexpr unsigned kernel_threads_max = 64;
 
 // Call it on the thread that submits.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Selects the bytes of a file for the answer to a GET or HEAD, and the answer's status.
 // Errors   none: 412 and 416 are answers.
-// Rule     one range is served. To a request for several we answer with the whole file, as the RFC
+// Rule     one range is served. A request for several ranges gets the whole file, as the RFC
 //          allows, because such requests are an old way to keep a server busy.
 // See      rfc9110, sections 13.2.2, 14.2 and 15.5.17
 #pragma once

@@ -3,7 +3,7 @@
 // Lifetime the link and the file must outlive the task.
 // Threads  the one that runs the queue.
 // Errors   false: the client is lost. If the file ends before its part does, the answer is not
-//          whole: the connection is reset, so that the client notices.
+//          whole. Then the connection is reset, so that the client can detect this.
 // Rule     no more than a block of the file is in memory, however slowly the client reads. A splice
 //          would keep a thread of the kernel waiting for as long as the client takes.
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace uring::http {
 
-// Sends the part after what link.out holds already, which is the head of the answer.
+// Sends the part after the head of the answer, which is in link.out already.
 inline task<bool> send_large_file(client_link& link, const found_file& file, file_selection part) {
   while (part.bytes > 0) {
     const std::span<char> room = link.out.room();

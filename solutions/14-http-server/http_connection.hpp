@@ -92,7 +92,7 @@ class http_connection {
   //            answers_.at_once(site_.head). If it returns true, the answer is written: go on. If
   //            not, the request has to wait: copy its head to slow_head_. The head is what next()
   //            took from the front of `rest`, so keep a view of `rest` from before each call.
-  //   data     Never here, because a request with a body has to wait. The switch needs it: go on.
+  //   data     Never here, because a request with a body has to wait. Handle it like `end`.
   //   end      A request is over. Go on.
   //   more     `rest` does not begin with a whole head.
   //   refused  Call answers_.refuse_all(parser_.why().status), and return needs::goodbye. Then
@@ -127,7 +127,7 @@ class http_connection {
     if (is_between_requests()) return link_.limit.start(wait_for::request);
     link_.limit.start_once(wait_for::head);
   }
-  // The empty line that some clients send after a body begins no head (rfc9112, 2.2).
+  // The empty line that some clients send after a body does not begin a head (rfc9112, 2.2).
   [[nodiscard]] bool is_between_requests() noexcept {
     constexpr std::string_view empty_line = "\r\n";
     return parser_.is_between_requests() && empty_line.starts_with(link_.input.rest());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The flags that this server has besides those of every server: a root and the limits. Each limit
-// has a flag, and each flag has a default that is good enough for a public server.
+// The flags that this server has besides those of every server: a root, a log and limits. Each of
+// these limits has a default that is good enough for a public server.
 // Lifetime the flag_set must not outlive it.
-// Errors   a value out of its range ends the program with a sentence and status 2, in parse(); so
-//          do fewer connections than threads, in options().
+// Errors   parse() ends the program with a sentence and status 2 if a value is out of its range.
+//          options() does the same if there are fewer connections than threads.
 #pragma once
 
 #include <sys/resource.h>

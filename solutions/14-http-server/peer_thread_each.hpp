@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Accepts clients and gives each a thread. A thread that ends writes to an eventfd, so that the
-// accepting thread joins it, and knows that a descriptor is free again.
+// accepting thread joins it, and tries to accept again, because a descriptor is free.
 // Owns     the listener, which does not block, and each client's socket and thread.
 // Lifetime the destructor ends every client and joins its thread.
 // Threads  run(): one thread.
@@ -46,7 +46,7 @@ class thread_each {
     bool has_room = true;
     for (;;) {
       std::array<::pollfd, 3> wake{{{stop_fd_, POLLIN, 0}, {ended_fd_.get(), POLLIN, 0}, {}}};
-      wake[2] = {has_room ? listener_.get() : -1, POLLIN, 0};  // poll() ignores a negative one
+      wake[2] = {has_room ? listener_.get() : -1, POLLIN, 0};  // poll() ignores a negative fd
       const auto pause_ms = static_cast<int>(peer_accept_retry_ms.count());
       if (::poll(wake.data(), wake.size(), has_room ? -1 : pause_ms) == -1 && errno != EINTR) {
         common::throw_errno("poll");
@@ -74,7 +74,7 @@ class thread_each {
   }
 
   bool start(common::unique_fd client) {
-    const std::lock_guard lock{mutex_};  // the new thread waits here until its entry is complete
+    const std::lock_guard lock{mutex_};  // the new thread cannot end before its entry is complete
     const auto self = sessions_.insert(sessions_.end(), {std::move(client), {}});
     try {
       self->thread = std::thread{[this, self] { serve(self); }};
@@ -93,7 +93,7 @@ class thread_each {
     }
     const std::lock_guard lock{mutex_};
     ended_.push_back(std::move(self->thread));
-    sessions_.erase(self);  // under the mutex: finish() never sees a reused number
+    sessions_.erase(self);  // under the mutex, so finish() shuts down no reused number
     (void)::eventfd_write(ended_fd_.get(), 1);
     one_ended_.notify_all();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Decides whether a client that already has a version of the file needs it again.
-// Errors   none: an invalid date is ignored. An invalid list of tags has no tag in it, so such an
-//          If-Match gets 412.
+// Errors   none: an invalid date is ignored. A list of tags ends at its first invalid part, so an
+//          If-Match that is invalid from its start gets 412.
 // Rule     an entity tag counts more than a date. The fields are checked in the RFC's order.
 // See      rfc9110, sections 13.1 and 13.2.2
 #pragma once
@@ -20,7 +20,7 @@ namespace uring::http {
 enum class precondition {
   holds,
   not_modified,  // 304: the client has this version
-  fails,         // 412: the client wanted another version, or none
+  fails,         // 412: the client requires another version
 };
 
 // Whether If-Match or If-None-Match has the tag. The result is empty if the head has no such field.

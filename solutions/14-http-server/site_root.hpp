@@ -75,11 +75,11 @@ struct found_file {
 
 // Returns the result for what openat2 has opened. A regular file (S_ISREG(now.stx_mode)) has status
 // 200, its descriptor, and facts_of(now). A folder (S_ISDIR) has only status 301, because the
-// client forgot the slash. Anything else, such as a FIFO or a device, has only status 403.
+// path lacks a slash at its end. Anything else, such as a FIFO or a device, has only status 403.
 //
-// statx() is a plain call here. The file is open, and with AT_STATX_DONT_SYNC the kernel answers
-// without waiting for a disk, a network or FUSE's daemon. If we used the ring, a thread of the
-// kernel would make the call.
+// statx() is a plain call here, because the file is open, and with AT_STATX_DONT_SYNC the kernel
+// answers without waiting for a disk, a network or FUSE's daemon. If we used the ring, a thread of
+// the kernel would make the call.
 [[nodiscard]] inline found_file examine(common::unique_fd opened) {
   struct ::statx now{};
   const int flags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;

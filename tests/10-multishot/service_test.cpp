@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The service out of streams: what a full descriptor table and a stop do to its accept, where the
-// test is the kernel; and the program that goes deaf.
+// test is the kernel; and the program that stops accepting.
 #include <liburing.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -85,7 +85,7 @@ TEST_CASE("10 at the descriptor limit it waits for a client to leave, and accept
   const ::io_uring_sqe cancel = here.kernel.take();
   CHECK(cancel.addr == pause.user_data);
   here.kernel.turn({{cancel.user_data, 0}, {pause.user_data, -ECANCELED}});
-  UNSCOPED_INFO("a descriptor is free, and nobody accepts: the server has gone deaf");
+  UNSCOPED_INFO("a descriptor is free, and the server does not accept again");
   REQUIRE(here.kernel.waiting() == 1);
   const ::io_uring_sqe again = here.kernel.take();
   CHECK(again.opcode == IORING_OP_ACCEPT);
@@ -127,10 +127,11 @@ TEST_CASE("10 clients that were accepted before the stop are served", "[10]") {
   CHECK(here.context.in_flight() == 0);
 }
 
-TEST_CASE("10 first-multishot goes deaf at the descriptor limit, and the server does not", "[10]") {
-  const server_process deaf{course_test::program("10-first-multishot"), {"--descriptors", "20"}};
-  const server_process hears{course_test::program("10-server"), {}, {.fd_limit = 20}};
-  for (const server_process* each : {&deaf, &hears}) {
+TEST_CASE("10 first-multishot stops accepting at the descriptor limit, and the server does not",
+          "[10]") {
+  const server_process broken{course_test::program("10-first-multishot"), {"--descriptors", "20"}};
+  const server_process mended{course_test::program("10-server"), {}, {.fd_limit = 20}};
+  for (const server_process* each : {&broken, &mended}) {
     {
       const auto crowd = course_test::connect_many(each->port(), 40);
     }
@@ -138,9 +139,9 @@ TEST_CASE("10 first-multishot goes deaf at the descriptor limit, and the server 
     late.send_all("hello?");
     std::string reply;
     const bool answered = course_test::happens_within(
-        each == &deaf ? 500ms : 30s, [&] { return (reply += late.recv_some(6)) == "hello?"; });
-    UNSCOPED_INFO((each == &deaf ? "first-multishot has lost the defect that the page shows"
-                                 : "a request has ended, and nobody arms it again"));
-    CHECK(answered == (each == &hears));
+        each == &broken ? 500ms : 30s, [&] { return (reply += late.recv_some(6)) == "hello?"; });
+    UNSCOPED_INFO((each == &broken ? "first-multishot has lost the defect that the page shows"
+                                   : "a request has ended, and nobody arms it again"));
+    CHECK(answered == (each == &mended));
   }
 }

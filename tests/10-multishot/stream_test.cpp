@@ -80,7 +80,7 @@ TEST_CASE("10.2 an error without F_MORE ends the request, and the next wait arms
   here.context.spawn(take_some(numbers, 2, here.seen));
   here.kernel.answer(here.kernel.take(), -ENOBUFS);
   CHECK(here.seen.text == "-105");
-  UNSCOPED_INFO("the request has ended, and the stream is deaf");
+  UNSCOPED_INFO("the request has ended, and nothing arms it again");
   REQUIRE(here.kernel.waiting() == 1);
   here.kernel.answer(here.kernel.take(), 2);
   CHECK(here.seen.text == "-105 2");

@@ -178,7 +178,7 @@ TEST_CASE("clients that waited at the descriptor limit are served when others le
     return clients.waiting.empty();
   });
   UNSCOPED_INFO(
-      "the server went deaf: it stopped watching the listener at EMFILE, and nothing "
+      "the server stopped watching the listener at EMFILE, and nothing "
       "makes it look again when a connection ends; served: "
       << served << " of " << clients_at_limit);
   CHECK(all_served);
