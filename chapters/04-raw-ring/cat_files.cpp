@@ -127,8 +127,8 @@ int run(int argc, char** argv, const std::function<read_some()>& make_reader) {
   try {
     const struct ::stat output = status_of_output();
     const common::unique_fd closed_input = hold_place_of_closed_input();
+    const blocks memory;  // outlives the reader's ring
     const read_some read = make_reader();
-    const blocks memory;
     bool all = true;
     for (const std::string& name : names) all = show(name, output, memory, read) && all;
     if (closed_input.valid() && std::ranges::find(names, "-") != names.end()) {

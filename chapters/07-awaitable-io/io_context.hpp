@@ -5,7 +5,8 @@
 //          left. The destructor ends tasks that still wait, so objects they use must outlive it.
 // Threads  the one that made it, or that enabled its ring if the ring was made with is_disabled.
 // Errors   std::system_error if the ring fails. An exception that escapes a spawned task stops all
-//          tasks, and run() throws this exception when they have ended.
+//          tasks, and run() throws this exception when they have ended. If a request does not end,
+//          its frame is leaked, but a buffer outside of it is not, so end the process then.
 // Rule     no frame is destroyed while one of its requests is in flight.
 #pragma once
 
@@ -86,9 +87,10 @@ inline void io_context::run() {
 }
 
 // Cancels the requests of all tasks, so that the tasks end, and destroys tasks that wait without a
-// request. If the ring has failed, close() still cancels all requests. If even that fails, the
-// frames are leaked, because the kernel may write to them.
+// request. If the ring has failed, close() still cancels all requests. If one does not end, the
+// frames are leaked, because the kernel may write to them, and no later call may resume one.
 inline void io_context::end_all() noexcept {
+  if (is_closed()) return;
   const auto give_up_at = std::chrono::steady_clock::now() + end_at_most_s;
   stop();
   try {

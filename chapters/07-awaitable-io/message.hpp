@@ -9,6 +9,8 @@
 
 namespace uring {
 
+inline constexpr std::uint64_t message_bit = 1;  // in a completion's user_data: it is a message
+
 // The receiver gets this when another ring's thread has used msg_ring_op.
 struct message {
   std::uint64_t word;  // an even number, such as an address

@@ -119,10 +119,10 @@ inline auto timeout_op(const io_handle& io, std::chrono::nanoseconds after) {
 // Sends a message: `to` gives `word` and `value` to its receiver, on the thread that runs `to`.
 // `word` must be even, and `to` must live until this has completed.
 inline auto msg_ring_op(const io_handle& io, io_queue& to, std::uint64_t word, std::int32_t value) {
-  assert((word & io_queue::message_bit) == 0 && "this bit tells a message from an operation");
+  assert((word & message_bit) == 0 && "this bit tells a message from an operation");
   return io_request{io, [=, target = to.handle().ring_fd](::io_uring_sqe& sqe) {
                       ::io_uring_prep_msg_ring(&sqe, target, static_cast<unsigned>(value),
-                                               word | io_queue::message_bit, 0);
+                                               word | message_bit, 0);
                     }};
 }
 

@@ -53,6 +53,8 @@ class scope final : private spawned_tasks {
   [[nodiscard]] cancel_source& source() noexcept { return source_; }
   void cancel() { source_.cancel(); }
 
+  // For an owner that has to destroy the tasks before the scope. Nothing may be in flight for them.
+  using spawned_tasks::destroy_all;
   using spawned_tasks::size;
 
  private:

@@ -45,18 +45,18 @@ void request_wait_and_nop(ring& ring, int socket, std::span<std::byte> bytes, su
 }  // namespace
 
 void show_links() {
-  ring own{{}};
   std::array<std::byte, 100> buffer{};
   const common::unique_fd ten = file_with("0123456789");
   const common::unique_fd to = file_with("");
   const std::span bytes{buffer};
+  const common::local_pair sockets;
+  ring own{{}};
   request_pair(own, ten.get(), to.get(), bytes.first(10), IOSQE_IO_LINK);
   show_answers(own, "10 of 10 bytes");
   request_pair(own, ten.get(), to.get(), bytes, IOSQE_IO_LINK);
   show_answers(own, "100 of 10 bytes");
   request_pair(own, ten.get(), to.get(), bytes, IOSQE_IO_HARDLINK);
   show_answers(own, "100 of 10 bytes, hard link");
-  const common::local_pair sockets;
   request_wait_and_nop(own, sockets.ours.get(), bytes, submitted::together);
   show_answers(own, "a recv that waits, and a nop");
   sockets.say("x");

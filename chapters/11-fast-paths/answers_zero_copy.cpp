@@ -36,9 +36,9 @@ void request_send_behind_a_failure(ring& ring, int socket, std::span<const std::
 }  // namespace
 
 void show_zero_copy() {
-  ring own{{}};
   const std::vector<std::byte> bytes(16 << 20);
   const tcp_pair sockets = connect_to_ourselves();
+  ring own{{}};
   request_send(own, sockets.ours.get(), std::span{bytes}.first(5));
   const int answers = show_answers(own, "5 bytes");
   request_send(own, -1, std::span{bytes}.first(5));

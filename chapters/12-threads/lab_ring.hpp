@@ -31,8 +31,8 @@ class lab_ring {
 
   // For io_uring_register_*(3).
   [[nodiscard]] io_queue& queue() noexcept { return queue_; }
-  // Ends every request in flight. Returns false if the kernel may still use a buffer.
-  bool cancel_all() noexcept { return cancel_everything(*ring_); }
+  // Cancels every request in flight: see cancel_everything().
+  void cancel_all() noexcept { cancel_everything(*ring_); }
   [[nodiscard]] const lab_counts& counts() const noexcept { return counts_; }
 
   template <typename Prepare>

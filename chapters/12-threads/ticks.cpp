@@ -58,9 +58,9 @@ uring::task<> work_elsewhere(uring::blocking_pool& pool, block work, pauses& see
 }
 
 void show(milliseconds how_long, bool elsewhere) {
+  pauses seen;
   uring::io_context context;
   uring::blocking_pool pool{context, 1};
-  pauses seen;
   context.spawn(tick_on(context, seen));
   context.spawn(elsewhere ? work_elsewhere(pool, block{how_long}, seen)
                           : work_here(block{how_long}, seen));

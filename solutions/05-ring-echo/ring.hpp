@@ -78,8 +78,8 @@ class ring {
     return reaped_;
   }
 
-  // Ends every request in flight. Returns false if the kernel may still use a buffer.
-  bool cancel_all() noexcept { return cancel_everything(ring_); }
+  // Cancels every request in flight: see cancel_everything().
+  void cancel_all() noexcept { cancel_everything(ring_); }
   [[nodiscard]] ::io_uring& handle() noexcept { return ring_; }  // for io_uring_register_*(3)
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Makes a ring in the mode that was asked for, or in the next simpler one that the kernel grants.
-// cancel_everything() ends every request that is in flight on a ring.
+// cancel_everything() cancels the requests that are in flight on a ring.
 // Owns     nothing; the caller owns the ring, and ends it with io_uring_queue_exit().
 // Threads  any; a ring of ring_mode::defer belongs to the thread that sets it up.
 // Errors   refused, with the cause and what to do, if the kernel grants no ring at all. If it lacks
@@ -26,7 +26,6 @@
 namespace uring {
 
 inline constexpr unsigned sqpoll_idle_ms = 1;  // the poller sleeps after this time without work
-inline constexpr int cancel_at_most_s = 1;
 inline constexpr int poller_waits_max = 50;
 inline constexpr std::chrono::microseconds poller_pause_us{100};
 
@@ -90,13 +89,14 @@ inline void wait_for_poller(::io_uring& ring) {
   }
 }
 
-// Cancels every request in flight, and waits for their ends. Returns false after cancel_at_most_s.
-inline bool cancel_everything(::io_uring& ring) noexcept {
+// Cancels every request that is in flight. A request that waits for a socket, a pipe or a timer no
+// longer uses its memory when this returns. But a thread of the kernel that reads or writes a file
+// goes on, so code with such requests has to wait for their completions.
+inline void cancel_everything(::io_uring& ring) noexcept {
   ::io_uring_sync_cancel_reg everything{};
   everything.flags = IORING_ASYNC_CANCEL_ANY;
-  everything.timeout.tv_sec = cancel_at_most_s;
-  const int result = ::io_uring_register_sync_cancel(&ring, &everything);
-  return result >= 0 || result == -ENOENT;  // ENOENT: nothing was in flight
+  everything.timeout = {.tv_sec = -1, .tv_nsec = -1};  // none: with this flag it does not wait
+  ::io_uring_register_sync_cancel(&ring, &everything);
 }
 
 }  // namespace uring

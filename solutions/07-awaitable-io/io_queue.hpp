@@ -10,14 +10,15 @@
 
 #include <liburing.h>
 
-#include <cassert>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "cancel_reminder.hpp"
 #include "canceler.hpp"
+#include "end_requests.hpp"
 #include "io_operation.hpp"
 #include "message.hpp"
 #include "ring.hpp"
@@ -80,17 +81,15 @@ class io_queue {
   // has no address of a frame or a buffer any more, so that frames may be destroyed.
   [[nodiscard]] bool close() noexcept {
     is_closed_ = true;
-    if (in_flight_ > 0 && !ring_.cancel_all()) return false;
-    in_flight_ = 0;
-    return expected_ == 0;
+    return end_requests(ring_, std::exchange(in_flight_, 0)) && expected_ == 0;
   }
+  [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
 
   // Messages go to `receiver`, which must outlive the queue or be replaced; without one (null) they
   // are dropped. A message counts as in flight only if a task has called expect_message().
   void set_receiver(message_receiver* receiver) noexcept { receiver_ = receiver; }
   void expect_message() noexcept { ++expected_; }  // it will come, whatever is canceled
   void message_has_come() noexcept { --expected_; }
-  static constexpr std::uint64_t message_bit = 1;  // no operation has an odd address
 
   // For io_uring_register_*(3) and for the address of a message. Do not use the ring's queues.
   [[nodiscard]] ::io_uring& handle() noexcept { return ring_.handle(); }
@@ -100,13 +99,6 @@ class io_queue {
     using canceler::canceler;
     void watch(io_operation&) noexcept override {}
   };
-  // With IOSQE_CQE_SKIP_SUCCESS a request completes only if it fails, and then the rest of its
-  // chain does not complete. The last request, without the flag, is counted for the whole chain.
-  [[nodiscard]] static bool completes(const ::io_uring_sqe& sqe) noexcept {
-    if ((sqe.flags & IOSQE_CQE_SKIP_SUCCESS) == 0) return true;
-    assert((sqe.flags & IOSQE_IO_LINK) != 0 && "nothing would tell how it ended");
-    return false;
-  }
 
   // In one system call, submits the requests that were started and waits for a completion, for
   // wait_at_most() at the longest. Whatever ended the wait, calls reap() once, and deliver() for

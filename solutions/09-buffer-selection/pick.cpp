@@ -58,10 +58,10 @@ void say_and_receive(io_context& context, const common::local_pair& sockets,
 }
 
 void show() {
-  io_context context;
-  buffer_ring ring{context, group, 2};
   two_buffers memory;
   common::local_pair sockets;
+  io_context context;
+  buffer_ring ring{context, group, 2};
   ring.give(0, memory[0]);
   ring.give(1, memory[1]);
   say_and_receive(context, sockets, "one");

@@ -43,7 +43,9 @@ class provided_buffers final : public buffer_supply {
 
   io_queue& queue_;
   buffer_group group_;
-  io_operation provided_{&on_provided};  // one for all requests: on_provided() needs only the res
+  // One for all requests, because on_provided() needs only the res. It is static because the last
+  // request may complete when its object is gone.
+  static inline io_operation provided_{&on_provided};
 };
 
 }  // namespace uring

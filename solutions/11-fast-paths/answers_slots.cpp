@@ -25,8 +25,8 @@ void request_read(ring& ring, int file, std::uint8_t flags, std::span<std::byte>
 }  // namespace
 
 void show_slots() {
-  ring own{{}};
   std::array<std::byte, 100> buffer{};
+  ring own{{}};
   common::unique_fd ten = file_with("0123456789");
   const int fd = ten.get();
   ::io_uring_register_files_sparse(&own.handle(), 2);

@@ -12,7 +12,7 @@
 namespace uring {
 
 // The word of a message for this receiver. It is even, because an object with virtual functions
-// begins with a pointer. So the lowest bit is free for io_queue::message_bit.
+// begins with a pointer. So the lowest bit is free for message_bit.
 [[nodiscard]] inline std::uint64_t address_of(message_receiver& receiver) noexcept {
   return reinterpret_cast<std::uint64_t>(&receiver);
 }

@@ -44,8 +44,7 @@ class message_sender {
   // False if the kernel had no memory for the message.
   bool try_send(int ring_fd, std::uint64_t word, std::int32_t value) {
     ::io_uring_sqe& sqe = ring_.get_sqe();
-    ::io_uring_prep_msg_ring(&sqe, ring_fd, static_cast<unsigned>(value),
-                             word | io_queue::message_bit, 0);
+    ::io_uring_prep_msg_ring(&sqe, ring_fd, static_cast<unsigned>(value), word | message_bit, 0);
     std::span<const completion> done;
     while (done.empty()) {
       (void)ring_.submit_and_wait();

@@ -6,8 +6,7 @@
 // Errors   serve_until_stopped() throws std::system_error if the listener or the ring is broken.
 // Rule     it has at most connections_max + 1 clients: if it is full, it accepts one more, and ends
 //          the client that has been idle for longest. If none is idle, the new client waits, and
-//          all others wait in the kernel's backlog. So it accepts one client at a time, because a
-//          multishot accept could take all clients of the backlog in one turn.
+//          the others wait in the backlog, which a multishot accept could take in one turn.
 #pragma once
 
 #include <poll.h>
@@ -40,7 +39,8 @@ class http_service {
 
   http_service(io_context& context, common::unique_fd listener, int stop_fd, http_site& site)
       : context_{context}, listener_{std::move(listener)}, stop_fd_{stop_fd}, site_{site} {}
-  http_service(http_service&&) = delete;  // its tasks hold its address
+  http_service(http_service&&) = delete;       // its tasks hold its address
+  ~http_service() { clients_.destroy_all(); }  // before the members that its tasks use
 
   // Ends when the listener is broken, or when a stop was requested and all clients have gone.
   task<> serve_until_stopped() {

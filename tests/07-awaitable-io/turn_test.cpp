@@ -267,12 +267,40 @@ TEST_CASE("07 an unexpected message is dropped, and requests in flight stay so")
   noting operation;
   start_nop(queue, operation);
   const ::io_uring_sqe request = kernel.take();
-  kernel.turn({{.user_data = 8 | io_queue::message_bit, .res = 5},
+  kernel.turn({{.user_data = 8 | uring::message_bit, .res = 5},
                {.user_data = request.user_data, .res = 3},
-               {.user_data = 16 | io_queue::message_bit, .res = 5}});
+               {.user_data = 16 | uring::message_bit, .res = 5}});
   CHECK(queue.in_flight() == 0);
   REQUIRE(operation.told.size() == 1);
   CHECK(operation.told[0].res == 3);
+}
+
+TEST_CASE("07 close() waits for a request that a cancel does not end") {
+  for (const bool it_ends : {true, false}) {
+    io_queue queue;
+    manual_ring kernel{queue};
+    noting operation;
+    start_nop(queue, operation);
+    (void)kernel.take();
+    kernel.ring().ignore_cancels(it_ends ? 3 : 1'000'000);
+    UNSCOPED_INFO(
+        "as long as the request's final completion is missing, a thread of the kernel may read or "
+        "write its buffer, which must not be given back");
+    CHECK(queue.close() == it_ends);
+    UNSCOPED_INFO("a closed queue delivers nothing");
+    CHECK(operation.told.empty());
+    kernel.ring().ignore_cancels(0);
+  }
+}
+
+TEST_CASE("07 close() does not wait for requests that were never submitted") {
+  io_queue queue;
+  manual_ring kernel{queue};
+  noting operation;
+  start_nop(queue, operation);
+  kernel.ring().ignore_cancels(1'000'000);
+  UNSCOPED_INFO("the kernel has not taken this request, and never will");
+  CHECK(queue.close());
 }
 
 TEST_CASE("07 a closed queue starts nothing") {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Task 08.3: a request in flight is asked to end, and its frame goes on when the request has ended.
 #include <poll.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
@@ -15,13 +17,16 @@
 #include "cancel_source.hpp"
 #include "counted.hpp"
 #include "deadline.hpp"
+#include "idle_echo.hpp"
 #include "listen.hpp"
 #include "operations.hpp"
 #include "ring_modes.hpp"
 #include "scope.hpp"
 #include "scripted_ring.hpp"
 #include "silent_socket.hpp"
+#include "socket_pair.hpp"
 #include "turns.hpp"
+#include "unique_fd.hpp"
 #include "when_all.hpp"
 #include "when_any.hpp"
 
@@ -298,4 +303,25 @@ TEST_CASE("08 a ring that fails takes down sources with operations in flight", "
   UNSCOPED_INFO("frames go without a completion then, and their sources have to forget them");
   CHECK_THROWS_WITH(context.run(), "the ring has failed");
   CHECK(counted::live() == 0);
+}
+
+TEST_CASE("08 a ring that fails takes down a server that waits for a descriptor", "[08]") {
+  const course_test::socket_pair sockets = course_test::unix_pair();
+  int turns = 0;
+  const course_test::scripted_ring kernel{[&](const std::vector<::io_uring_sqe>& submitted)
+                                              -> std::vector<course_test::scripted_answer> {
+    if (++turns > 1) throw std::runtime_error{"the ring has failed"};
+    const auto accept = std::ranges::find(submitted, IORING_OP_ACCEPT, &::io_uring_sqe::opcode);
+    REQUIRE(accept != submitted.end());
+    return {{accept->user_data, -EMFILE}};
+  }};
+  io_context context;
+  UNSCOPED_INFO(
+      "the task that accepts waits with a source of the server: destroy the task before the "
+      "source");
+  CHECK_THROWS_WITH(
+      context.run(uring::serve_idle_echo(context, common::unique_fd{::dup(sockets.ours.get())},
+                                         sockets.ours.get(), 60s)),
+      "the ring has failed");
+  CHECK(turns > 1);
 }

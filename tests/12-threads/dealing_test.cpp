@@ -116,7 +116,7 @@ TEST_CASE("12.3 a client is sent to the other worker's ring, and to its arrivals
   UNSCOPED_INFO("the message goes to the ring of `to`, and not to our own");
   CHECK(sqe.fd == here.other.handle().ring_fd);
   UNSCOPED_INFO("the word is the address of `to`: who else would hear of the client?");
-  CHECK(sqe.off == (uring::address_of(here.to) | uring::io_queue::message_bit));
+  CHECK(sqe.off == (uring::address_of(here.to) | uring::message_bit));
   UNSCOPED_INFO("the value is the client's descriptor");
   CHECK(sqe.len == static_cast<unsigned>(here.number));
   here.kernel.answer(sqe, 0);

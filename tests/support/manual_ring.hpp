@@ -60,7 +60,7 @@ class manual_ring {
 
   // Makes a message of another ring arrive.
   void bring(const uring::message& message) {
-    turn({{message.word | uring::io_queue::message_bit, message.value}});
+    turn({{message.word | uring::message_bit, message.value}});
   }
 
   // What the test may ask of a wait, see scripted_ring.hpp.

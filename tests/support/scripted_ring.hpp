@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A kernel that answers by script, in orders that the real one rarely gives. For programs that link
 // test-scripted-ring: there the linker puts functions of ours before io_uring_submit,
-// io_uring_submit_and_wait_timeout and what io_uring_sqring_wait calls. manual_ring.hpp is for
-// tests that answer one at a time.
+// io_uring_submit_and_wait_timeout, io_uring_register_sync_cancel, io_uring_get_events and what
+// io_uring_sqring_wait calls. manual_ring.hpp is for tests that answer one at a time.
 // Owns     the script, while the object lives; one at a time.
 // Lifetime make it before the io_context whose ring it plays, and let it go after that.
 // Threads  the one that runs the io_context. Without such an object every call is the real one.
@@ -51,6 +51,10 @@ class [[nodiscard]] scripted_ring {
   // The next wait takes what was submitted and answers by the script, and then fails with `error`
   // (EINTR, ETIME, EAGAIN): a wait and its completions are two things.
   void fail_next_wait(int error);
+
+  // io_uring_register_sync_cancel ends every request with -ECANCELED, but not in the next `calls`:
+  // a thread of the kernel that reads or writes a file does not stop for a cancel.
+  void ignore_cancels(int calls);
 
   // How often the kernel would have been entered so far.
   [[nodiscard]] int system_calls() const;
