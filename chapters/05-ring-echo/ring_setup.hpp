@@ -91,7 +91,8 @@ inline void wait_for_poller(::io_uring& ring) {
 
 // Cancels every request that is in flight. A request that waits for a socket, a pipe or a timer no
 // longer uses its memory when this returns. But a thread of the kernel that reads or writes a file
-// goes on, so code with such requests has to wait for their completions.
+// goes on, and so does a zero-copy send, so code with such requests waits for their completions.
+// With SQPOLL, requests that the kernel's thread has not taken yet are not canceled.
 inline void cancel_everything(::io_uring& ring) noexcept {
   ::io_uring_sync_cancel_reg everything{};
   everything.flags = IORING_ASYNC_CANCEL_ANY;

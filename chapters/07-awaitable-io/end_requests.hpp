@@ -2,7 +2,7 @@
 // Ends what is in flight on a ring, without delivering it, so that memory may be given back.
 // Owns     nothing.
 // Threads  the one that runs the ring.
-// Errors   false if a request is still in flight after end_at_most_s.
+// Errors   false if a request is still in flight after last_completions_in_s.
 // Rule     only the final completion of a request shows that the kernel uses its memory no longer:
 //          a cancel does not wait for a thread of the kernel that reads or writes a file.
 // See      io_uring_register_sync_cancel(3)
@@ -11,6 +11,7 @@
 #include <liburing.h>
 
 #include <cassert>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <thread>
@@ -20,7 +21,7 @@
 
 namespace uring {
 
-inline constexpr std::chrono::seconds end_at_most_s{1};
+inline constexpr std::chrono::seconds last_completions_in_s{1};
 
 // With IOSQE_CQE_SKIP_SUCCESS a request completes only if it fails, and then the rest of its chain
 // does not complete. The last request, without the flag, is counted for the whole chain.
@@ -45,11 +46,12 @@ inline constexpr std::chrono::seconds end_at_most_s{1};
 // Cancels every request, and waits for the final completions of those that were submitted.
 // `in_flight` is the number of requests that complete and have no final completion yet.
 [[nodiscard]] inline bool end_requests(ring& ending, std::size_t in_flight) noexcept {
-  const auto give_up_at = std::chrono::steady_clock::now() + end_at_most_s;
+  const auto give_up_at = std::chrono::steady_clock::now() + last_completions_in_s;
   while (in_flight > count_unsubmitted(ending.handle())) {
     if (std::chrono::steady_clock::now() >= give_up_at) return false;
     ending.cancel_all();
-    ::io_uring_get_events(&ending.handle());  // with DEFER_TASKRUN, completions come only here
+    // Brings completions that were deferred or have overflowed. EBADFD: the ring was never enabled.
+    if (::io_uring_get_events(&ending.handle()) == -EBADFD) return true;
     for (const completion& done : ending.reap()) {
       const bool is_final = (done.flags & IORING_CQE_F_MORE) == 0;
       if (is_final && (done.user_data & message_bit) == 0) --in_flight;

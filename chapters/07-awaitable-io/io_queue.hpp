@@ -14,11 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <utility>
 
 #include "cancel_reminder.hpp"
 #include "canceler.hpp"
 #include "end_requests.hpp"
+#include "first_exception.hpp"
 #include "io_operation.hpp"
 #include "message.hpp"
 #include "ring.hpp"
@@ -62,6 +62,7 @@ class io_queue {
     cancel_what_is_due();
     const wake woken = wait_and_deliver();
     if (woken == wake::timeout) cancel_due_ = is_stopping_;
+    failure_.rethrow();
   }
 
   // From now on every operation that has to wait is canceled, even one that starts later: it
@@ -79,9 +80,11 @@ class io_queue {
   // has no address of a frame or a buffer any more, so that frames may be destroyed.
   [[nodiscard]] bool close() noexcept {
     is_closed_ = true;
-    return end_requests(ring_, std::exchange(in_flight_, 0)) && expected_ == 0;
+    if (end_requests(ring_, in_flight_)) in_flight_ = 0;
+    return in_flight() == 0;
   }
   [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
+  [[nodiscard]] bool has_requests() const noexcept { return in_flight_ > 0; }
 
   // Messages go to `receiver`, which must outlive the queue or be replaced; without one (null) they
   // are dropped. A message counts as in flight only if a task has called expect_message().
@@ -114,12 +117,13 @@ class io_queue {
       --in_flight_;
       operation->unlink();
     }
-    operation->complete(done);
+    failure_.keep([&] { operation->complete(done); });
   }
 
   void deliver_message(const completion& done) {
     if (receiver_ == nullptr) return;
-    receiver_->on_message({.word = done.user_data & ~message_bit, .value = done.res});
+    failure_.keep(
+        [&] { receiver_->on_message({.word = done.user_data & ~message_bit, .value = done.res}); });
   }
 
   // During a stop, if a cancel is due: cancels every operation in flight, with one request.
@@ -144,6 +148,7 @@ class io_queue {
   bool is_stopping_ = false;
   bool cancel_due_ = false;  // something may be in flight that was not canceled yet
   bool is_closed_ = false;
+  first_exception failure_;  // of the operations that got a completion in this turn
   message_receiver* receiver_ = nullptr;
   idle_canceler own_canceler_{*this};
   cancel_reminder<io_queue> reminder_{*this};

@@ -44,8 +44,8 @@ class echo_service {
         listener_{std::move(listener)},
         stop_fd_{stop_fd},
         echo_{options..., waiting_, sessions_.source()} {}
-  echo_service(echo_service&&) = delete;        // its tasks hold its address
-  ~echo_service() { sessions_.destroy_all(); }  // before the members that its tasks use
+  echo_service(echo_service&&) = delete;          // its tasks hold its address
+  ~echo_service() { sessions_.destroy_tasks(); }  // before the members that its tasks use
 
   // Ends when the listener is broken, or when a stop was asked for and all sessions have ended.
   task<> serve_until_stopped() {

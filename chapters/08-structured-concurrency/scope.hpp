@@ -29,7 +29,10 @@ class scope final : private spawned_tasks {
   explicit scope(io_queue& queue) noexcept : queue_{queue}, source_{queue} {}
   // This scope is canceled when above.parent is, because its source is a child of that source.
   scope(io_queue& queue, child_of above) : queue_{queue}, source_{above} {}
-  ~scope() {
+  ~scope() { destroy_tasks(); }
+
+  // Destroys tasks that are left, for an owner whose other members they use until then.
+  void destroy_tasks() noexcept {
     assert((empty() || queue_.in_flight() == 0) && "a task of this scope is still at work");
     destroy_all();
   }
@@ -53,8 +56,6 @@ class scope final : private spawned_tasks {
   [[nodiscard]] cancel_source& source() noexcept { return source_; }
   void cancel() { source_.cancel(); }
 
-  // For an owner that has to destroy the tasks before the scope. Nothing may be in flight for them.
-  using spawned_tasks::destroy_all;
   using spawned_tasks::size;
 
  private:

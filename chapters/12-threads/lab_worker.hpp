@@ -43,7 +43,7 @@ class lab_worker {
     accept();
   }
   lab_worker(lab_worker&&) = delete;  // the kernel has its clients' addresses
-  // Ends the requests first, because echo_ has their buffers and is destroyed before ring_.
+  // Cancels the requests first, because echo_ has their buffers and is destroyed before ring_.
   ~lab_worker() { ring_.cancel_all(); }
 
   // Serves until the stop.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A submission queue and a completion queue, with liburing. The ring makes room in a full queue.
 // Owns     the ring.
-// Lifetime memory that a request points at must live until the request's completion was reaped, or
-//          until the destructor has canceled the requests and (with a limit) waited for their ends.
+// Lifetime memory that a request points at must live until the request's completion was reaped. For
+//          a request that cancel_all() ends, it is enough if the memory outlives the ring.
 // Threads  the one that made or enabled the ring. With ring_mode::defer, other threads get EEXIST.
 // Errors   std::system_error if the ring cannot be made, or if a system call fails for good. The
 //          `res` of a completion says how its request ended.
@@ -78,8 +78,7 @@ class ring {
     return reaped_;
   }
 
-  // Cancels every request in flight: see cancel_everything().
-  void cancel_all() noexcept { cancel_everything(ring_); }
+  void cancel_all() noexcept { cancel_everything(ring_); }       // see there what it does not end
   [[nodiscard]] ::io_uring& handle() noexcept { return ring_; }  // for io_uring_register_*(3)
 
  private:
@@ -130,10 +129,11 @@ class ring {
 inline ring::ring(const ring_options& options) {
   set_up(ring_, options);
   reaped_.reserve(ring_.cq.ring_entries);
+  held_.reserve(ring_.cq.ring_entries);
 }
 
 inline ring::~ring() {
-  // Closing the descriptor cancels, too, but does not wait, so the kernel could write later.
+  // Closing the descriptor cancels, too, but later, and until then the kernel could write.
   cancel_all();
   ::io_uring_queue_exit(&ring_);
 }

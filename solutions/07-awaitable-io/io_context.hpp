@@ -6,11 +6,12 @@
 // Threads  the one that made it, or that enabled its ring if the ring was made with is_disabled.
 // Errors   std::system_error if the ring fails. An exception that escapes a spawned task stops all
 //          tasks, and run() throws this exception when they have ended. If a request does not end,
-//          its frame is leaked, but a buffer outside of it is not, so end the process then.
+//          the process ends, because the kernel may write to memory that would be given back.
 // Rule     no frame is destroyed while one of its requests is in flight.
 #pragma once
 
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -73,6 +74,7 @@ class io_context : public io_queue {
   }
 
   void end_all() noexcept;
+  void end_what_is_in_flight() noexcept;
 
   static constexpr std::chrono::seconds end_at_most_s{10};
 
@@ -81,6 +83,7 @@ class io_context : public io_queue {
 
 inline void io_context::run() {
   running_coroutines::forbid_blocking();
+  if (is_closed()) throw std::logic_error{"an earlier run() failed: this context has ended"};
   try {
     const running_coroutines here;
     turn_until_all_have_ended();
@@ -93,11 +96,16 @@ inline void io_context::run() {
   tasks_.rethrow_escaped();
 }
 
-// Cancels the requests of all tasks, so that the tasks end, and destroys tasks that wait without a
-// request. If the ring has failed, close() still cancels all requests. If one does not end, the
-// frames are leaked, because the kernel may write to them, and no later call may resume one.
+// Ends all tasks, and destroys those that wait without a request. If another thread has not sent
+// the message that a task expects, the frames are leaked, because that thread may write to them.
 inline void io_context::end_all() noexcept {
-  if (is_closed()) return;
+  if (!is_closed()) end_what_is_in_flight();
+  in_flight() == 0 ? tasks_.destroy_all() : tasks_.abandon();
+}
+
+// Cancels the requests of all tasks, so that the tasks end. If the ring has failed, close() still
+// cancels all requests.
+inline void io_context::end_what_is_in_flight() noexcept {
   const auto give_up_at = std::chrono::steady_clock::now() + end_at_most_s;
   stop();
   try {
@@ -106,7 +114,9 @@ inline void io_context::end_all() noexcept {
   } catch (const std::exception& error) {
     common::log(std::string{"io_context: cannot wait for what is in flight: "} + error.what());
   }
-  close() ? tasks_.destroy_all() : tasks_.abandon();
+  if (close() || !has_requests()) return;
+  common::log("io_context: a request does not end, and the kernel may still write to its memory");
+  std::abort();
 }
 
 template <typename T>

@@ -39,8 +39,8 @@ class http_service {
 
   http_service(io_context& context, common::unique_fd listener, int stop_fd, http_site& site)
       : context_{context}, listener_{std::move(listener)}, stop_fd_{stop_fd}, site_{site} {}
-  http_service(http_service&&) = delete;       // its tasks hold its address
-  ~http_service() { clients_.destroy_all(); }  // before the members that its tasks use
+  http_service(http_service&&) = delete;         // its tasks hold its address
+  ~http_service() { clients_.destroy_tasks(); }  // before the members that its tasks use
 
   // Ends when the listener is broken, or when a stop was requested and all clients have gone.
   task<> serve_until_stopped() {

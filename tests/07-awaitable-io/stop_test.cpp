@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a context promises at its end: operations that hang by construction, stopped, abandoned by
 // their ring, or never run at all. Nothing is left, and nothing is written to what is gone.
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "counted.hpp"
+#include "ending_process.hpp"
 #include "fd_scope.hpp"
 #include "feature.hpp"
 #include "file_operations.hpp"
@@ -103,6 +106,10 @@ task<> close_after_stop(io_context& context, int fd, int& result) {
 task<> fail_now() {
   throw std::runtime_error{"failed at once"};
   co_return;
+}
+
+task<> wait_for_nothing() {
+  co_await std::suspend_always{};
 }
 
 task<> receive_or_throw(io_context& context) {
@@ -268,6 +275,29 @@ TEST_CASE("07 if the ring fails first, run throws that, not what a task throws a
   UNSCOPED_INFO("the recv was canceled because the ring had failed: report the ring's failure");
   CHECK_THROWS_WITH(context.run(), "io_uring_enter: ENOMEM (Cannot allocate memory)");
   CHECK(counted::live() == 0);
+}
+
+TEST_CASE("07 a request that does not end ends the process") {
+  const course_test::ending_process child = course_test::run_to_its_end([] {
+    course_test::scripted_ring kernel{[](const auto&) -> std::vector<course_test::scripted_answer> {
+      throw std::runtime_error{"the ring has failed"};
+    }};
+    kernel.ignore_cancels(1'000'000);
+    io_context context;
+    context.spawn(receive_into_own_frame(context, course_test::socket_number));
+    context.run();
+  });
+  UNSCOPED_INFO("the kernel may still write to a frame that would be destroyed");
+  CHECK(child.status == course_test::killed_by(SIGABRT));
+  CHECK_THAT(child.stderr_text, Catch::Matchers::ContainsSubstring("a request does not end"));
+}
+
+TEST_CASE("07 a context whose run() failed runs nothing more") {
+  io_context context;
+  context.spawn(wait_for_nothing());
+  CHECK_THROWS_WITH(context.run(), Catch::Matchers::ContainsSubstring("every task waits"));
+  context.spawn(wait_for_nothing());
+  CHECK_THROWS_WITH(context.run(), Catch::Matchers::ContainsSubstring("an earlier run() failed"));
 }
 
 TEST_CASE("07 completions in any order leave no frame and touch none that is gone") {

@@ -2,10 +2,12 @@
 // Task 07.1: a turn of the loop. The test is the kernel, and the operations only take notes.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -273,6 +275,27 @@ TEST_CASE("07 an unexpected message is dropped, and requests in flight stay so")
   CHECK(queue.in_flight() == 0);
   REQUIRE(operation.told.size() == 1);
   CHECK(operation.told[0].res == 3);
+}
+
+TEST_CASE("07 an operation that throws keeps no completion from the others") {
+  struct throwing : uring::io_operation {
+    throwing() : io_operation{&on_completion} {}
+    static void on_completion(io_operation&, const uring::completion&) {
+      throw std::runtime_error{"no room for a cancel"};
+    }
+  };
+  io_queue queue;
+  manual_ring kernel{queue};
+  throwing first;
+  noting second;
+  start_nop(queue, first);
+  start_nop(queue, second);
+  const ::io_uring_sqe a = kernel.take();
+  const ::io_uring_sqe b = kernel.take();
+  CHECK_THROWS_WITH(kernel.turn({{a.user_data, 0}, {b.user_data, 0}}), "no room for a cancel");
+  UNSCOPED_INFO("its completion is out of the queue, and would never come again");
+  CHECK(second.told.size() == 1);
+  CHECK(queue.in_flight() == 0);
 }
 
 TEST_CASE("07 close() waits for a request that a cancel does not end") {
