@@ -72,7 +72,7 @@ class ring {
     return reaped_;
   }
 
-  void cancel_all() noexcept { cancel_everything(ring_); }       // see there what it does not end
+  void cancel_all() noexcept { cancel_everything(ring_); }       // see it for requests that go on
   [[nodiscard]] ::io_uring& handle() noexcept { return ring_; }  // for io_uring_register_*(3)
 
  private:

@@ -3,7 +3,8 @@
 // Owns     the ring. Operations belong to the code that starts them, see io_operation.hpp.
 // Lifetime it must outlive every operation that was started on it.
 // Threads  the one that made or enabled it. Others reach it only with a msg_ring_op on their ring.
-// Errors   std::system_error if the ring takes no more requests.
+// Errors   std::system_error if the ring takes no more requests. If operations or a receiver throw,
+//          turn() throws the first exception when all completions are delivered.
 // Rule     it copies completions out, and advances the queue, before it calls any operation.
 // See      io_uring_enter(2), io_uring_cancelation(7)
 #pragma once

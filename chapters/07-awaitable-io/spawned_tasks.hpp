@@ -46,7 +46,7 @@ class spawned_tasks {
 
   void destroy_all() noexcept;
 
-  // Leaks the frames: the kernel may write to them at any time, so they must not be freed.
+  // Leaks the frames, which must not be freed because another thread may still write to them.
   void abandon() noexcept;
 
  protected:

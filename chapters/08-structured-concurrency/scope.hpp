@@ -31,7 +31,7 @@ class scope final : private spawned_tasks {
   scope(io_queue& queue, child_of above) : queue_{queue}, source_{above} {}
   ~scope() { destroy_tasks(); }
 
-  // Destroys tasks that are left, for an owner whose other members they use until then.
+  // Destroys the tasks that are left, for an owner with other members that these tasks use.
   void destroy_tasks() noexcept {
     assert((empty() || queue_.in_flight() == 0) && "a task of this scope is still at work");
     destroy_all();

@@ -96,7 +96,7 @@ inline void wait_for_poller(::io_uring& ring) {
 inline void cancel_everything(::io_uring& ring) noexcept {
   ::io_uring_sync_cancel_reg everything{};
   everything.flags = IORING_ASYNC_CANCEL_ANY;
-  everything.timeout = {.tv_sec = -1, .tv_nsec = -1};  // none: with this flag it does not wait
+  everything.timeout = {.tv_sec = -1, .tv_nsec = -1};  // no limit: with ANY the call does not wait
   ::io_uring_register_sync_cancel(&ring, &everything);
 }
 

@@ -31,8 +31,8 @@ inline constexpr std::chrono::seconds last_completions_in_s{1};
   return false;
 }
 
-// How many of the requests that complete() the kernel will never take, because nobody submits any
-// more. But the kernel's thread of SQPOLL may still take those that were submitted.
+// How many requests for which completes() is true the kernel will never take, because nobody
+// submits any more. But the kernel's thread of SQPOLL may still take those that were submitted.
 [[nodiscard]] inline std::size_t count_unsubmitted(const ::io_uring& ring) noexcept {
   const bool has_poller = (ring.flags & IORING_SETUP_SQPOLL) != 0;
   unsigned at = has_poller ? ring.sq.sqe_head : ring.sq.sqe_tail - ::io_uring_sq_ready(&ring);

@@ -32,8 +32,10 @@ class io_context : public io_queue {
   explicit io_context(const ring_options& options = {}) : io_queue{options} {}
   ~io_context() { end_all(); }
 
-  // Starts a task, runs it up to its first wait, and keeps it until it has ended.
+  // Starts a task, runs it up to its first wait, and keeps it until it has ended. Throws
+  // std::logic_error if a run() has failed, because then the ring is closed.
   void spawn(task<> started) {
+    if (is_closed()) throw std::logic_error{"an earlier run() failed: this context has ended"};
     const running_coroutines here;
     tasks_.start(std::move(started));
   }
@@ -83,7 +85,6 @@ class io_context : public io_queue {
 
 inline void io_context::run() {
   running_coroutines::forbid_blocking();
-  if (is_closed()) throw std::logic_error{"an earlier run() failed: this context has ended"};
   try {
     const running_coroutines here;
     turn_until_all_have_ended();

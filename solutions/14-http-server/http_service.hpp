@@ -6,7 +6,7 @@
 // Errors   serve_until_stopped() throws std::system_error if the listener or the ring is broken.
 // Rule     it has at most connections_max + 1 clients: if it is full, it accepts one more, and ends
 //          the client that has been idle for longest. If none is idle, the new client waits, and
-//          the others wait in the backlog, which a multishot accept could take in one turn.
+//          the others stay in the backlog, because each accept takes one: a multishot takes all.
 #pragma once
 
 #include <poll.h>

@@ -296,8 +296,8 @@ TEST_CASE("07 a context whose run() failed runs nothing more") {
   io_context context;
   context.spawn(wait_for_nothing());
   CHECK_THROWS_WITH(context.run(), Catch::Matchers::ContainsSubstring("every task waits"));
-  context.spawn(wait_for_nothing());
-  CHECK_THROWS_WITH(context.run(), Catch::Matchers::ContainsSubstring("an earlier run() failed"));
+  CHECK_THROWS_WITH(context.spawn(wait_for_nothing()),
+                    Catch::Matchers::ContainsSubstring("an earlier run() failed"));
 }
 
 TEST_CASE("07 completions in any order leave no frame and touch none that is gone") {

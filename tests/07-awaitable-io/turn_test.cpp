@@ -114,7 +114,7 @@ TEST_CASE("07.1 a turn allocates nothing", "[07.1]") {
   io_queue queue;
   repeating operation{queue};
   start_nop(queue, operation);
-  queue.turn();  // the ring's own vector grows
+  queue.turn();
   const std::size_t before = course_test::allocations();
   for (int i = 0; i < 10; ++i) queue.turn();
   const std::size_t after = course_test::allocations();
