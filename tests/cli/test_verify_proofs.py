@@ -90,6 +90,18 @@ def test_a_warning_is_an_error_in_the_starters_build(
     assert (tmp_path / "trees/student/chapters/01-first/work.hpp").is_file()
 
 
+def test_a_build_that_is_configured_follows_the_files_of_cmake(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(trees.builds, "folder", lambda preset: tmp_path)
+    monkeypatch.setattr(trees, "_cmake_arguments", lambda *_: ["--preset", "reference"])
+    (tmp_path / "verify-configured").write_text(f"{ROOT}\n--preset\nreference")
+    built: list[Sequence[str]] = []
+    monkeypatch.setattr(trees.BuildFolder, "build", lambda self, targets: built.append(targets))
+    trees.BuildFolder("reference").configure("reference", ROOT)
+    assert built == [["build.ninja"]], "commands() would be those of an earlier CMakeLists.txt"
+
+
 def test_a_task_without_a_test_is_named(chapter: Chapter) -> None:
     tests = chapter.tests
     tests.mkdir(parents=True)

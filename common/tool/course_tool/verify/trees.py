@@ -80,6 +80,7 @@ class BuildFolder:
         stamp = self.path / "verify-configured"
         said = "\n".join([str(source), *wanted])
         if stamp.is_file() and stamp.read_text(encoding="utf-8") == said:
+            self.build(["build.ninja"])  # whoever reads commands() before a build gets the new ones
             return
         shutil.rmtree(self.path, ignore_errors=True)
         with console.progress(f"Configuring {self.preset}"):
