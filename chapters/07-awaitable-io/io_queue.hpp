@@ -110,7 +110,8 @@ class io_queue {
   }
 
   // Gives a completion to its operation. After the final completion the kernel is done with the
-  // operation, and the coroutine that complete() resumes may destroy the operation.
+  // operation, and the coroutine that complete() resumes may destroy the operation. failure_ keeps
+  // an exception, so that the other operations get their completions before turn() throws it.
   void deliver(const completion& done) {
     if ((done.user_data & message_bit) != 0) return deliver_message(done);
     auto* const operation = reinterpret_cast<io_operation*>(done.user_data);
