@@ -72,7 +72,7 @@ class ring {
     return reaped_;
   }
 
-  void cancel_all() noexcept { cancel_everything(ring_); }       // see it for requests that go on
+  void cancel_all() noexcept { cancel_everything(ring_); }
   [[nodiscard]] ::io_uring& handle() noexcept { return ring_; }  // for io_uring_register_*(3)
 
  private:
